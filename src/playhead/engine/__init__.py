@@ -1,0 +1,1 @@
+"""Questions, answers and verdicts, as pure values: this layer never learns that processes exist."""

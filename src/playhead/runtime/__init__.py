@@ -1,0 +1,1 @@
+"""The lowest layer that touches the world: processes, pipes, clocks, files."""

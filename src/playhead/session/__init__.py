@@ -1,0 +1,1 @@
+"""Conversations as state tables: events in, commands out, nothing performed."""

@@ -1,0 +1,1 @@
+"""JSON-RPC 2.0 over a pair of streams, with no I/O in it."""

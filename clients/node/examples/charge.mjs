@@ -1,0 +1,7 @@
+// A tiny governed handler: stamp a time, make a policy roll, do one IO call, each read only through ctx.
+export default async (event, ctx) => {
+  const receivedAt = ctx.now();
+  const sampled = ctx.random() < 0.2;
+  const balance = await ctx.respond('account.balance', () => 1000 - event.amount);
+  return { receivedAt, sampled, approved: balance >= 0, balance };
+};

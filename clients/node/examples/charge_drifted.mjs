@@ -1,0 +1,7 @@
+// charge.mjs after a regression: someone made the approval boundary `> 0`.
+export default async (event, ctx) => {
+  const receivedAt = ctx.now();
+  const sampled = ctx.random() < 0.2;
+  const balance = await ctx.respond('account.balance', () => 1000 - event.amount);
+  return { receivedAt, sampled, approved: balance > 0, balance };
+};

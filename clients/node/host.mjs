@@ -1,0 +1,94 @@
+// node host.mjs FILE: serves the handler of a file, or of an installed package, to the daemon on stdin and stdout.
+// A file that cannot be served ends the process with 1 and a short message on stderr, before initialize is answered.
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { serve } from './src/serve.mjs';
+import { report, takeStdio } from './src/stdio.mjs';
+
+const TYPESCRIPT = /\.[cm]?ts$/;
+
+async function main(specifier) {
+  if (specifier === undefined) return fail('usage: node host.mjs FILE');
+  // First of all: what the file prints while it loads is no frame.
+  takeStdio();
+  let url;
+  let loaded;
+  try {
+    url = locate(specifier);
+    if (TYPESCRIPT.test(url.pathname) && !process.features.typescript) await useTsx(url);
+    loaded = await import(url.href);
+  } catch (error) {
+    return fail(`cannot load ${specifier}: ${explain(error, url)}`);
+  }
+  const functions = handlersOf(loaded);
+  if (functions === null) {
+    return fail(`${specifier} has no handler: export default async (event, ctx) => ..., or handler, or functions`);
+  }
+  try {
+    serve(functions, {
+      name: path.basename(specifier).replace(/\.[^.]*$/, ''),
+      constants: loaded.constants,
+      revivers: loaded.revivers,
+    });
+  } catch (error) {
+    return fail(`cannot serve ${specifier}: ${error.message}`);
+  }
+  return undefined;
+}
+
+// A path from the working directory, or the name of a package installed there.
+function locate(specifier) {
+  if (specifier.startsWith('file:')) return new URL(specifier);
+  const file = path.resolve(specifier);
+  const isPath = path.isAbsolute(specifier) || /^\.\.?([\\/]|$)/.test(specifier);
+  if (isPath || fs.existsSync(file)) return pathToFileURL(file);
+  return pathToFileURL(fromWorkingDirectory().resolve(specifier));
+}
+
+const fromWorkingDirectory = () => createRequire(path.resolve('playhead-host.js'));
+
+// The user's own tsx, where Node does not read TypeScript itself.
+async function useTsx(url) {
+  for (const from of [createRequire(url), fromWorkingDirectory()]) {
+    let api;
+    try {
+      api = from.resolve('tsx/esm/api');
+    } catch {
+      continue;
+    }
+    const { register } = await import(pathToFileURL(api).href);
+    register();
+    return;
+  }
+}
+
+/** The functions of a loaded module by name, or null. `default` may be a CommonJS module's exports. */
+function handlersOf(loaded) {
+  const inner = isObject(loaded.default) ? loaded.default : {};
+  const map = [loaded.functions, inner.functions].find(isObject);
+  const single = [loaded.default, loaded.handler, inner.default, inner.handler].find((found) => typeof found === 'function');
+  if (map !== undefined) return single === undefined ? { ...map } : { handler: single, ...map };
+  return single ?? null;
+}
+
+const isObject = (value) => value !== null && typeof value === 'object';
+
+function explain(error, url) {
+  if (error?.code === 'ERR_UNKNOWN_FILE_EXTENSION' && url !== undefined && TYPESCRIPT.test(url.pathname)) {
+    return 'TypeScript needs Node 22.18 (from 22.6 with NODE_OPTIONS=--experimental-strip-types), or tsx installed beside it';
+  }
+  if (!(error instanceof Error)) return String(error);
+  const lines = String(error.stack ?? error).split('\n');
+  // A SyntaxError says where before it says what; the rest of a stack is Node's loader.
+  const own = lines.filter((line) => !/^\s+at .*\(?node:internal/.test(line));
+  return own.slice(0, 6).join('\n').trim();
+}
+
+function fail(message) {
+  report(message);
+  process.exit(1);
+}
+
+await main(process.argv[2]);

@@ -1,0 +1,13 @@
+// What a handler or a program that hosts handlers may import; everything else in this package is internal.
+export { serve } from './src/serve.mjs';
+export {
+  CallEnded,
+  Cancelled,
+  DeterminismError,
+  Forbidden,
+  HandlerError,
+  LimitExceeded,
+  NotJSON,
+  ProtocolError,
+  RecordedError,
+} from './src/errors.mjs';

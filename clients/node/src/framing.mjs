@@ -1,0 +1,92 @@
+// Bytes in, frames out: UTF-8 texts that end with LF, whatever the pipe cut them into. No I/O.
+import { isUtf8 } from 'node:buffer';
+import { ProtocolError } from './errors.mjs';
+
+export const MAX_FRAME_BYTES = 64 * 1024 * 1024;
+
+const LF = 0x0a;
+const SMALL = 64 * 1024;
+const REPLACEMENT = '\ufffd';
+
+export class FrameBuffer {
+  /** Readers write at `bytes[end]`, up to `free()` bytes, then say `filled(n)`. */
+  bytes = Buffer.allocUnsafe(SMALL);
+  end = 0;
+  #start = 0;
+  #scanned = 0;
+  #limit;
+
+  constructor(limit = MAX_FRAME_BYTES) {
+    this.#limit = limit;
+  }
+
+  /** Makes room for at least `wanted` bytes and says how many there is room for. */
+  free(wanted = 1) {
+    if (this.#start === this.end) {
+      this.#start = this.end = this.#scanned = 0;
+      if (this.bytes.length > 16 * SMALL) this.bytes = Buffer.allocUnsafe(SMALL);
+    }
+    if (this.bytes.length - this.end < wanted) this.#makeRoom(wanted);
+    return this.bytes.length - this.end;
+  }
+
+  filled(count) {
+    this.end += count;
+  }
+
+  push(chunk) {
+    this.free(chunk.length);
+    this.bytes.set(chunk, this.end);
+    this.end += chunk.length;
+  }
+
+  /** The next whole frame as text, or null. Throws ProtocolError for one that is too large or not UTF-8. */
+  next() {
+    if (this.#scanned === this.end) return null;
+    const at = this.#findLF();
+    const length = (at === -1 ? this.end : at) - this.#start;
+    if (length > this.#limit) {
+      throw new ProtocolError(`a frame of ${at === -1 ? 'more than ' : ''}${length} bytes; the limit is ${this.#limit}`);
+    }
+    if (at === -1) {
+      this.#scanned = this.end;
+      return null;
+    }
+    const text = this.bytes.toString('utf8', this.#start, at);
+    // toString() replaces bad bytes; only a text with a replacement character can have had some.
+    if (text.includes(REPLACEMENT)) this.#checkUtf8(this.#start, at, text);
+    this.#start = this.#scanned = at + 1;
+    return text;
+  }
+
+  // indexOf() runs to the end of the memory, past the bytes that are ours: cheap in a small buffer, quadratic in a large one.
+  #findLF() {
+    if (this.bytes.length === SMALL) {
+      const at = this.bytes.indexOf(LF, this.#scanned);
+      return at < this.end ? at : -1;
+    }
+    const at = this.bytes.subarray(this.#scanned, this.end).indexOf(LF);
+    return at === -1 ? -1 : at + this.#scanned;
+  }
+
+  #checkUtf8(start, at, text) {
+    const frame = this.bytes.subarray(start, at);
+    if (isUtf8(frame)) return;
+    const replaced = Buffer.from(text);
+    let offset = 0;
+    while (frame[offset] === replaced[offset]) offset++;
+    throw new ProtocolError(`invalid UTF-8 at byte ${offset} of a frame`);
+  }
+
+  #makeRoom(wanted) {
+    const held = this.end - this.#start;
+    const from = this.bytes;
+    let size = from.length;
+    while (size - held < Math.max(wanted, size >> 2)) size *= 2;
+    if (size !== from.length) this.bytes = Buffer.allocUnsafeSlow(size);
+    from.copy(this.bytes, 0, this.#start, this.end);
+    this.#scanned -= this.#start;
+    this.#start = 0;
+    this.end = held;
+  }
+}

@@ -1,0 +1,451 @@
+// The handler's side of the conversation: calls one at a time, questions out, answers handed over one a turn. No I/O of
+// its own: `wire` has send(text), receive() -> text (blocks), soon(run) (a later turn of the event loop) and end().
+//
+// Everything that arrives goes through `accept`, which only files it. Code of the handler runs in `turn` alone, so a
+// frame that comes in the middle of a synchronous ctx.now() can never run a producer or resolve a promise there.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createContext } from './context.mjs';
+import {
+  CallEnded,
+  Cancelled,
+  LimitExceeded,
+  ProtocolError,
+  fromWire,
+  revive,
+  toE,
+} from './errors.mjs';
+import { MAX_FRAME_BYTES } from './framing.mjs';
+import { CODE, PROTOCOL, ask, failure, notification, parse, result } from './message.mjs';
+import { decoded, encode } from './values.mjs';
+
+// What a message adds around a value is far below this.
+const FRAME_MARGIN = 4096;
+
+const nothing = () => {};
+
+export class Peer {
+  #wire;
+  #functions;
+  #identity;
+  #constants;
+  #revivers;
+  #initialized = false;
+  #ids = 0;
+  #asks = new Map(); // id -> what waits for that answer
+  #handles = new Queue();
+  #starts = new Queue(); // producers the daemon asked for
+  #answers = new Queue(); // what may be handed over, one a turn
+  #call = null;
+  #scheduled = false;
+  #largest = MAX_FRAME_BYTES - FRAME_MARGIN;
+  // Made at the first producer: on replay there is none, and async_hooks would slow every promise down.
+  #producing = null;
+
+  /** `functions`: name -> handler. `identity`: {name, version, language, runtime}. */
+  constructor(wire, functions, { identity, constants = {}, revivers = {} }) {
+    this.#wire = wire;
+    this.#functions = functions;
+    this.#identity = identity;
+    this.#constants = constants;
+    this.#revivers = revivers;
+  }
+
+  /** Files one frame: answers go to who waits for them, requests are answered or queued. Runs no code of the handler. */
+  accept(text) {
+    const message = this.#read(text);
+    if (message !== null) this.#route(message);
+  }
+
+  /** Files all frames that have come, then takes a turn, since bytes that arrive are a turn of the event loop. */
+  acceptAll(next) {
+    const scheduled = this.#scheduled;
+    this.#scheduled = true;
+    for (let text = next(); text !== null; text = next()) this.accept(text);
+    // A turn that is scheduled already takes its turn as it would have.
+    if (!scheduled) this.turn();
+  }
+
+  /** One turn of the event loop: starts producers, then hands over one answer or begins one call. */
+  turn() {
+    this.#scheduled = false;
+    for (let started = this.#starts.take(); started !== undefined; started = this.#starts.take()) this.#produce(started);
+    let answer = this.#answers.take();
+    while (answer !== undefined && answer.asked.settled) answer = this.#answers.take();
+    if (answer !== undefined) this.#handOver(answer);
+    else if (this.#call === null) this.#begin(this.#handles.take());
+    else if (this.#call.cancelled && this.#call.open.size === 0) this.#finish(this.#call, '', null);
+    this.#scheduleRest();
+  }
+
+  /** A synchronous round trip: the answer, or the error it carries, thrown. */
+  ask(call, method, rest) {
+    this.#mayAsk(call);
+    const id = ++this.#ids;
+    this.#wire.send(ask(id, method, call.number, call.asked++, rest));
+    if (call.over) throw ended(call);
+    for (;;) {
+      const message = this.#read(this.#wire.receive());
+      if (message === null) continue;
+      if (message.id === id && message.method === undefined) {
+        if (message.error !== undefined) throw fromWire(message.error);
+        return message.result;
+      }
+      this.#route(message);
+      if (call.cancelled) throw cancelled(call);
+    }
+  }
+
+  /** A question to the outside: a promise of the value, settled in a later turn, or never once the call is over. */
+  respond(call, key, produce, rest) {
+    const asked = { call, number: 0, key, produce, promise: null, resolve: null, reject: null, settled: false };
+    asked.promise = new Promise((resolve, reject) => {
+      asked.resolve = resolve;
+      asked.reject = reject;
+    });
+    try {
+      this.#mayAsk(call);
+      this.#check(rest, `the arguments of ctx.respond(${JSON.stringify(key)})`);
+    } catch (error) {
+      this.#queue(asked, error);
+      return asked.promise;
+    }
+    const id = ++this.#ids;
+    asked.number = call.asked++;
+    this.#wire.send(ask(id, 'respond', call.number, asked.number, rest));
+    if (call.over) {
+      this.#queue(asked, ended(call));
+    } else {
+      call.open.add(asked);
+      this.#asks.set(id, asked);
+    }
+    return asked.promise;
+  }
+
+  /** Testimony: sent and forgotten. */
+  tell(call, method, rest) {
+    this.#check(rest, `ctx.${method}()`);
+    this.#wire.send(notification(method, call.number, rest));
+  }
+
+  /** True inside a producer, whose questions are live and off the tape: its answer is the boundary. */
+  get producing() {
+    return this.#producing !== null && this.#producing.getStore() !== undefined;
+  }
+
+  #read(text) {
+    let message;
+    try {
+      message = parse(text);
+    } catch {
+      this.#wire.send(failure(null, CODE.PARSE, 'the frame is not one JSON text'));
+      return null;
+    }
+    if (message === null) this.#wire.send(failure(null, CODE.INVALID_REQUEST, 'the frame is not a JSON-RPC 2.0 message'));
+    return message;
+  }
+
+  #route(message) {
+    if (message.method === undefined) this.#answered(message);
+    else if (typeof message.method !== 'string') this.#fail(message, CODE.INVALID_REQUEST, 'the method is not a string');
+    else if (message.id === undefined) this.#notified(message);
+    else if (typeof message.id !== 'string' && !Number.isInteger(message.id)) {
+      this.#wire.send(failure(null, CODE.INVALID_REQUEST, 'an id is a string or an integer'));
+    } else this.#requested(message);
+  }
+
+  #requested(message) {
+    const params = message.params ?? {};
+    if (message.method === 'initialize') return this.#initialize(message, params);
+    if (!this.#initialized) return this.#fail(message, CODE.NOT_INITIALIZED, 'initialize has not been answered');
+    switch (message.method) {
+      case 'handle':
+        return this.#handle(message, params);
+      case 'shutdown':
+        return this.#wire.send(result(message.id, '{}'));
+      default:
+        return this.#fail(message, CODE.UNKNOWN_METHOD, 'no such method');
+    }
+  }
+
+  #initialize(message, { protocol, limits }) {
+    if (this.#initialized) return this.#fail(message, CODE.INVALID_REQUEST, 'initialize has been answered already');
+    if (!Number.isInteger(protocol)) return this.#fail(message, CODE.INVALID_PARAMS, 'protocol is not an integer');
+    if (protocol < PROTOCOL) {
+      return this.#fail(message, CODE.VERSION, 'no common protocol version', { supported: [PROTOCOL] });
+    }
+    const bytes = limits?.frameBytes;
+    if (Number.isInteger(bytes) && bytes > 0) this.#largest = Math.max(bytes - FRAME_MARGIN, bytes >> 1);
+    this.#initialized = true;
+    const answer = {
+      protocol: PROTOCOL,
+      handler: this.#identity,
+      functions: [...this.#functions.keys()],
+      capabilities: {},
+      constants: this.#constants,
+    };
+    return this.#wire.send(result(message.id, JSON.stringify(answer)));
+  }
+
+  #handle(message, params) {
+    const { call, fn, seq } = params;
+    if (!Number.isSafeInteger(call) || call < 0) return this.#fail(message, CODE.INVALID_PARAMS, 'call is not a number from 0');
+    if (!Number.isSafeInteger(seq) || seq < 0) return this.#fail(message, CODE.INVALID_PARAMS, 'seq is not a number from 0');
+    if (!('event' in params)) return this.#fail(message, CODE.INVALID_PARAMS, 'there is no event');
+    const run = this.#functions.get(fn);
+    if (run === undefined) return this.#fail(message, CODE.INVALID_PARAMS, `no function named ${fn}`);
+    this.#handles.put({ id: message.id, number: call, seq, fn, run, event: params.event });
+    return this.#schedule();
+  }
+
+  #notified({ method, params }) {
+    if (method !== 'cancel' || !this.#initialized) return;
+    const waiting = this.#handles.remove((handle) => handle.number === params?.call);
+    if (waiting !== undefined) return this.#wire.send(raised(waiting.id, toE(cancelled(waiting))));
+    const call = this.#call;
+    if (call === null || call.number !== params?.call || call.cancelled) return;
+    call.cancelled = true;
+    for (const asked of call.open) {
+      // What the daemon has already answered is not handed over any more.
+      this.#answers.remove((answer) => answer.asked === asked);
+      this.#queue(asked, cancelled(call));
+    }
+    this.#schedule();
+  }
+
+  #answered({ id, error, result: answer }) {
+    const asked = this.#asks.get(id);
+    if (asked === undefined) return; // of a call that is over, or cancelled
+    this.#asks.delete(id);
+    if (asked.settles !== undefined) {
+      if (error !== undefined) asked.settles.failure = fromWire(error);
+      return;
+    }
+    if (asked.call.cancelled) return;
+    if (error !== undefined) this.#queue(asked, fromWire(error));
+    else if (answer?.produce === true) {
+      this.#starts.put(asked);
+      this.#schedule();
+    } else if (answer?.error !== undefined) this.#put({ asked, e: answer.error });
+    else if (answer?.value !== undefined) this.#put({ asked, value: answer.value });
+    else this.#queue(asked, new ProtocolError('an answer to respond has value, error or produce'));
+  }
+
+  #begin(handle) {
+    if (handle === undefined) return;
+    const call = {
+      id: handle.id,
+      number: handle.number,
+      seq: handle.seq,
+      fn: handle.fn,
+      asked: 0,
+      spans: 0,
+      open: new Set(), // questions not handed over yet
+      over: false,
+      cancelled: false,
+      failure: null, // the daemon refused a settlement
+    };
+    this.#call = call;
+    let output;
+    try {
+      output = handle.run(handle.event, createContext(this, call, null));
+    } catch (error) {
+      return this.#raise(call, error);
+    }
+    if (!isThenable(output)) return this.#return(call, output);
+    promised(output, (value) => this.#return(call, value), (error) => this.#raise(call, error));
+  }
+
+  #return(call, output) {
+    if (call.over) return;
+    let text;
+    try {
+      this.#failedSettlement(call);
+      text = encode(output, 'output');
+      this.#check(text, 'output');
+    } catch (error) {
+      return this.#raise(call, error);
+    }
+    this.#finish(call, text, null);
+  }
+
+  #raise(call, error) {
+    if (call.over) return;
+    this.#finish(call, '', toE(error));
+  }
+
+  // The call is over: questions still open stay open for ever, producers still running are dropped.
+  #finish(call, text, e) {
+    call.over = true;
+    for (const asked of call.open) asked.settled = true;
+    this.#asks.clear();
+    this.#call = null;
+    if (call.cancelled) this.#wire.send(raised(call.id, toE(cancelled(call))));
+    else if (e !== null) this.#wire.send(this.#raisedText(call, e));
+    else this.#wire.send(result(call.id, `{"output":${text}}`));
+    this.#scheduleRest();
+  }
+
+  #raisedText(call, e) {
+    try {
+      const text = raised(call.id, e);
+      this.#check(text, 'the error');
+      return text;
+    } catch (error) {
+      // Evidence that JSON cannot carry, or a message of 64 MiB.
+      return raised(call.id, error instanceof LimitExceeded ? toE(error) : { type: e.type, message: e.message });
+    }
+  }
+
+  #produce(asked) {
+    if (asked.settled || asked.call.over || asked.call.cancelled) return;
+    this.#producing ??= new AsyncLocalStorage();
+    let value;
+    try {
+      value = this.#producing.run(asked.call, asked.produce);
+    } catch (error) {
+      return this.#failed(asked, error);
+    }
+    if (!isThenable(value)) return this.#produced(asked, value);
+    promised(value, (late) => this.#produced(asked, late), (error) => this.#failed(asked, error));
+  }
+
+  #produced(asked, value) {
+    if (asked.settled || asked.call.over) return;
+    const what = `the answer to ${JSON.stringify(asked.key)}`;
+    try {
+      // Written down now, not when its turn comes: the producer may go on to change it.
+      const text = encode(value, what);
+      this.#check(text, what);
+      this.#put({ asked, value: decoded(value, text), settlement: `,"value":${text}` });
+    } catch (error) {
+      this.#failed(asked, error);
+    }
+  }
+
+  #failed(asked, error) {
+    if (asked.settled || asked.call.over) return;
+    let e = toE(error, { evidence: true });
+    let text;
+    try {
+      text = encode(e, 'the error');
+      this.#check(text, 'the error');
+    } catch (unfit) {
+      e = unfit instanceof LimitExceeded ? toE(unfit) : { type: e.type, message: e.message };
+      text = JSON.stringify(e);
+    }
+    this.#put({ asked, e: JSON.parse(text), cause: error, settlement: `,"error":${text}` });
+  }
+
+  // The settlement goes out and the value is handed over in one breath: the daemon counts the asks made before it.
+  #handOver(answer) {
+    const { asked } = answer;
+    const { call } = asked;
+    asked.settled = true;
+    call.open.delete(asked);
+    if (answer.settlement !== undefined) {
+      const id = ++this.#ids;
+      this.#asks.set(id, { settles: call });
+      this.#wire.send(ask(id, 'respond.settle', call.number, asked.number, answer.settlement));
+    }
+    if (answer.failure === undefined && answer.e === undefined) return asked.resolve(answer.value);
+    // An error that nobody awaits is on the tape, and no reason for Node to end the process.
+    asked.promise.catch(nothing);
+    asked.reject(answer.failure ?? this.#revived(answer));
+  }
+
+  #revived({ e, cause }) {
+    try {
+      return revive(e, this.#revivers, cause);
+    } catch (error) {
+      return error; // the reviver's own
+    }
+  }
+
+  #mayAsk(call) {
+    if (call.over) return;
+    if (call.cancelled) throw cancelled(call);
+    this.#failedSettlement(call);
+  }
+
+  #failedSettlement(call) {
+    if (call.failure === null) return;
+    const error = call.failure;
+    call.failure = null;
+    throw error;
+  }
+
+  #check(text, what) {
+    if (text.length * 3 <= this.#largest) return;
+    const bytes = Buffer.byteLength(text);
+    if (bytes > this.#largest) throw new LimitExceeded(`${what}: ${bytes} bytes; a frame holds ${this.#largest}`);
+  }
+
+  #queue(asked, error) {
+    this.#put({ asked, failure: error });
+  }
+
+  #put(answer) {
+    this.#answers.put(answer);
+    this.#schedule();
+  }
+
+  #schedule() {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#wire.soon(() => this.turn());
+  }
+
+  #scheduleRest() {
+    const cancelledNow = this.#call !== null && this.#call.cancelled && this.#call.open.size === 0;
+    if (!this.#answers.empty || cancelledNow || (this.#call === null && !this.#handles.empty)) this.#schedule();
+  }
+
+  #fail(message, code, text, data) {
+    this.#wire.send(failure(message.id, code, text, data));
+  }
+}
+
+const isThenable = (value) =>
+  value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function';
+
+// A native promise costs one microtask; anything else that has a then() is made one first.
+function promised(value, onValue, onError) {
+  (value instanceof Promise ? value : Promise.resolve(value)).then(onValue, onError);
+}
+
+const raised = (id, e) => result(id, `{"raised":${encode(e, 'the error')}}`);
+
+const cancelled = (call) => new Cancelled(`call ${call.number} was cancelled`);
+
+const ended = (call) => new CallEnded(`call ${call.number} has been answered already`);
+
+// First in, first out, without the cost of Array.shift() in a long one.
+class Queue {
+  #items = [];
+  #head = 0;
+
+  get empty() {
+    return this.#head === this.#items.length;
+  }
+
+  put(item) {
+    this.#items.push(item);
+  }
+
+  take() {
+    if (this.#head === this.#items.length) return undefined;
+    const item = this.#items[this.#head];
+    this.#items[this.#head++] = undefined;
+    if (this.#head === this.#items.length) {
+      this.#items.length = 0;
+      this.#head = 0;
+    }
+    return item;
+  }
+
+  /** Takes out the first item of which `matches` is true. */
+  remove(matches) {
+    const at = this.#items.findIndex((item, i) => i >= this.#head && matches(item));
+    return at === -1 ? undefined : this.#items.splice(at, 1)[0];
+  }
+}

@@ -1,0 +1,64 @@
+// Runs handlers for a playhead daemon on the other end of stdin and stdout, until its input ends.
+import { CallEnded, Cancelled } from './errors.mjs';
+import { FrameBuffer } from './framing.mjs';
+import { Peer } from './peer.mjs';
+import { report, takeStdio } from './stdio.mjs';
+
+export const VERSION = '0.1.0';
+
+/**
+ * `handler`: one function, called "handler", or an object of functions by name. Returns at once; the process exits with 0
+ * when the daemon closes the pipe. Throws TypeError when there is nothing to serve.
+ */
+export function serve(handler, { name = 'handler', version = VERSION, constants = {}, revivers = {}, reader } = {}) {
+  const functions = functionsOf(handler);
+  const stdio = takeStdio(reader);
+  const frames = new FrameBuffer();
+  const end = () => process.exit(0);
+  const wire = {
+    send: stdio.write,
+    soon: setImmediate,
+    receive() {
+      for (;;) {
+        const text = nextFrame(frames);
+        if (text !== null) return text;
+        if (!stdio.read(frames)) end();
+      }
+    },
+  };
+  const identity = { name, version, language: 'node', runtime: `Node ${process.version}` };
+  const peer = new Peer(wire, functions, { identity, constants, revivers });
+  process.on('unhandledRejection', unhandled);
+  stdio.listen(frames, () => peer.acceptAll(() => nextFrame(frames)), end);
+}
+
+function functionsOf(handler) {
+  const named = typeof handler === 'function' ? { handler } : handler;
+  if (named === null || typeof named !== 'object') throw new TypeError('serve() takes a function, or an object of functions by name');
+  const functions = new Map(Object.entries(named));
+  if (functions.size === 0) throw new TypeError('serve() was given no function');
+  for (const [name, run] of functions) {
+    if (typeof run !== 'function') throw new TypeError(`serve(): ${name} is not a function`);
+  }
+  return functions;
+}
+
+function nextFrame(frames) {
+  for (;;) {
+    let text;
+    try {
+      text = frames.next();
+    } catch (error) {
+      report(error.message);
+      process.exit(1);
+    }
+    if (text !== '' && text !== '\r') return text;
+  }
+}
+
+// Work that outlives its call asks in vain: worth a line, not the process. Everything else keeps Node's default, a crash.
+function unhandled(reason) {
+  if (reason instanceof CallEnded || reason instanceof Cancelled) return report(`not awaited by anyone: ${reason.name}: ${reason.message}`);
+  if (process.listenerCount('unhandledRejection') > 1) return undefined;
+  throw reason;
+}

@@ -1,0 +1,8 @@
+"""The handler of charge.py after a change that nobody noticed: `>= 0` became `> 0`."""
+
+
+def handler(event, ctx):
+    received_at = ctx.now()
+    sampled = ctx.random() < 0.2
+    balance = ctx.respond("account.balance", lambda: 1000 - event["amount"])
+    return {"receivedAt": received_at, "sampled": sampled, "approved": balance > 0, "balance": balance}

@@ -1,0 +1,175 @@
+"""What a handler is given: the clock, randomness, answers from outside, and a way to say what it is doing.
+
+Everything that could differ between two runs comes from here and goes to the tape. Inside a producer the context
+answers live and says nothing: the producer's result is the boundary.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from operator import index
+from threading import get_ident
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar
+
+from .message import NOW, RANDOM, member, notification
+from .turns import Call, Produce, inside_producer, run_producer
+
+_T = TypeVar("_T")
+_MONOTONIC = b',"clock":"monotonic"'
+
+
+class Context:
+    """One call's context. `ctx.seq` is the event's number, `ctx.call` the call's, `ctx.fn` the function's name."""
+
+    def __init__(self, call: Call, lane: Optional[str] = None) -> None:
+        self._call = call
+        self._lane = b"" if lane is None else member(b"lane", lane)
+
+    @property
+    def seq(self) -> int:
+        return self._call.seq
+
+    @property
+    def call(self) -> int:
+        return self._call.number
+
+    @property
+    def fn(self) -> str:
+        return self._call.fn
+
+    def now(self) -> Any:
+        """Milliseconds since the Unix epoch; an integer unless the tape says otherwise."""
+        if inside_producer.get():
+            return int(time.time() * 1000)
+        return self._call.plain(NOW, self._lane)
+
+    def monotonic(self) -> Any:
+        """Milliseconds of a clock that never goes back. Only differences mean anything."""
+        if inside_producer.get():
+            return time.monotonic() * 1000
+        return self._call.plain(NOW, _MONOTONIC + self._lane)
+
+    def random(self) -> Any:
+        """A float in [0, 1)."""
+        if inside_producer.get():
+            return _live_random().random()
+        return self._call.plain(RANDOM, self._lane)
+
+    def randint(self, low: int, high: int) -> int:
+        """An integer of [low, high], both ends included."""
+        low, high = index(low), index(high)
+        if low > high:
+            raise ValueError(f"no integer is at least {low} and at most {high}")
+        if inside_producer.get():
+            return int(_live_random().randint(low, high))
+        drawn: int = self._call.plain(RANDOM, b',"draw":"int","low":%d,"high":%d%b' % (low, high, self._lane))
+        return drawn
+
+    def randbytes(self, n: int) -> bytes:
+        """`n` bytes."""
+        n = index(n)
+        if n < 0:
+            raise ValueError("the number of bytes must not be negative")
+        if inside_producer.get():
+            return bytes(_live_random().getrandbits(8) for _ in range(n))
+        return bytes.fromhex(self._call.plain(RANDOM, b',"draw":"bytes","n":%d%b' % (n, self._lane)))
+
+    def sample(self, population: Sequence[_T], k: int) -> List[_T]:
+        """`k` different members of `population`, in the order drawn."""
+        n, k = len(population), index(k)
+        if not 0 <= k <= n:
+            raise ValueError(f"cannot draw {k} of {n}")
+        if inside_producer.get():
+            return list(_live_random().sample(list(population), k))
+        positions = self._call.plain(RANDOM, b',"draw":"sample","n":%d,"k":%d%b' % (n, k, self._lane))
+        return [population[position] for position in positions]
+
+    def uuid(self) -> str:
+        """A UUID of version 4, made of 16 drawn bytes."""
+        drawn = bytearray(self.randbytes(16))
+        drawn[6] = drawn[6] & 0x0F | 0x40
+        drawn[8] = drawn[8] & 0x3F | 0x80
+        text = drawn.hex()
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def respond(
+        self,
+        key: str,
+        produce: Optional[Produce] = None,
+        *,
+        args: Optional[Sequence[Any]] = None,
+        kwargs: Optional[Mapping[str, Any]] = None,
+    ) -> Any:
+        """The answer to `key`: on record what `produce()` returns or raises, on replay what the tape holds.
+
+        In a coroutine the question is asked at once and its answer awaited: `await ctx.respond(...)`. `produce` may be
+        a coroutine function. `args` and `kwargs` are taped and compared: a replay that asks with others has diverged.
+        """
+        call = self._call
+        loop = call.loop
+        in_loop = loop is not None and loop.thread == get_ident()
+        if inside_producer.get():
+            return _live(key, produce) if in_loop else run_producer(key, produce)
+        if not isinstance(key, str):
+            raise TypeError(f"the key of respond must be a string, not {type(key).__name__}")
+        tail = member(b"key", key)
+        if args:
+            tail += member(b"args", list(args))
+        if kwargs:
+            tail += member(b"kwargs", dict(kwargs))
+        if in_loop and loop is not None:
+            return loop.respond(key, produce, tail + self._lane)
+        return call.respond(key, produce, tail + self._lane)
+
+    def lane(self, name: str) -> Context:
+        """This call's context for one thread or task: its questions have an order among themselves only."""
+        return Context(self._call, name)
+
+    def note(self, name: str, **data: Any) -> None:
+        """Say that something happened. Never fed back, compared apart."""
+        self._say("note", {"name": name}, data)
+
+    def observe(self, name: str, value: Any) -> None:
+        """Say what the handler believes `name` to be."""
+        self._say("observe", {"name": name, "value": value}, None)
+
+    @contextmanager
+    def span(self, name: str, **data: Any) -> Iterator[None]:
+        """`with ctx.span("charge"):` says when something begins and how it ends."""
+        sid = self._call.spans
+        self._call.spans = sid + 1
+        self._say("span", {"sid": sid, "phase": "begin", "name": name}, data)
+        outcome = "error"
+        try:
+            yield
+            outcome = "ok"
+        finally:
+            self._say("span", {"sid": sid, "phase": "end", "name": name, "outcome": outcome}, None)
+
+    def escaped(self, key: str, where: Optional[str] = None) -> None:
+        """Say that something outside the tape was reached: on replay the call has then diverged."""
+        self._say("escaped", {"key": key} if where is None else {"key": key, "where": where}, None)
+
+    def _say(self, method: str, params: Any, data: Optional[Mapping[str, Any]]) -> None:
+        call = self._call
+        if inside_producer.get() or call.over:
+            return
+        members = {"call": call.number, **params}
+        if data:
+            members["data"] = data
+        frame = notification(method, members)
+        if self._lane:
+            frame = frame[:-3] + self._lane + b"}}\n"
+        call.tell(frame)
+
+
+async def _live(key: str, produce: Optional[Produce]) -> Any:
+    made = produce() if produce is not None else run_producer(key, None)
+    return await made if hasattr(made, "__await__") else made
+
+
+def _live_random() -> Any:
+    import random  # Costs start-up time, and only producers need it.
+
+    return random

@@ -1,0 +1,268 @@
+"""One end of the conversation: questions go out, answers find whoever asked, whichever thread that is.
+
+Whoever waits reads: the first thread to wait becomes the reader for all, and hands the frames of the others over to
+them. Over pipes nothing here can deadlock on size: while a frame cannot be written, what the daemon writes is read and
+kept. The same object works over three callables instead, so a daemon in the same process needs no pipes.
+
+Left out: what the messages mean (serve), and in what order answers may be handed over (turns, loop).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import threading
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional
+
+from . import errors
+from .framing import MAX_FRAME_BYTES, FrameBuffer
+from .message import loads
+
+Message = Dict[str, Any]
+READ_BYTES = 1 << 16
+
+
+class Waiter:
+    """A request of ours that is open. `message` is its reply, once there is one."""
+
+    __slots__ = ("call", "message")
+
+    def __init__(self, call: Any = None) -> None:
+        self.call = call
+        self.message: Optional[Message] = None
+
+    def arrive(self, message: Message) -> None:
+        """The reply is here. Called under the connection's mutex, on whichever thread was reading."""
+        self.message = message
+
+
+class Connection:
+    """Write whole frames, wait for replies, queue the daemon's requests.
+
+    `write(frame)` sends one frame, LF included. `read()` blocks for the next bytes, b"" at the end of input.
+    `read_ready(timeout_s)` says whether `read` would not block; None waits without end.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        read: Callable[[], bytes],
+        read_ready: Callable[[Optional[float]], bool],
+    ) -> None:
+        self.write = write
+        self.read = read
+        self.read_ready = read_ready
+        self.fileno: Optional[int] = None
+        self.lock = threading.Lock()  # Numbering a question and sending it are one step.
+        self.ids = 0
+        self.waiting: Dict[int, Waiter] = {}
+        self.inbox: Deque[Message] = deque()
+        self.outbox: List[bytes] = []
+        self.ended = False
+        self.limit_bytes = MAX_FRAME_BYTES
+        self.on_message: Callable[[Message], Optional[bytes]] = lambda message: None
+        self.on_end: Callable[[], None] = lambda: None
+        self.on_fault: Callable[[str], None] = _raise_fault
+        self.mutex = threading.Lock()  # Guards everything below, and `message` of every waiter.
+        self.changed = threading.Condition(self.mutex)
+        self._buffer = FrameBuffer()
+        self._reading = False
+        self._followers = 0
+
+    @classmethod
+    def over_pipes(cls, in_fd: int, out_fd: int) -> Connection:
+        """A connection that owns both descriptors from now on."""
+        pipes = _Pipes(in_fd, out_fd)
+        connection = cls(pipes.write, pipes.read, pipes.read_ready)
+        connection.fileno = in_fd
+        pipes.connection = connection
+        return connection
+
+    def wait(self, waiter: Waiter) -> Message:
+        """Block until the reply to `waiter` is here."""
+        mutex = self.mutex
+        while True:
+            with mutex:
+                while self._reading and waiter.message is None:
+                    self._follow()
+                if waiter.message is not None:
+                    return waiter.message
+                self._reading = True
+            self._read_once()
+            if self.ended and waiter.message is None:
+                raise errors.CallEnded("the daemon has closed the connection")
+
+    def next_request(self) -> Optional[Message]:
+        """Block until the daemon wants something done; None at the end of input."""
+        while True:
+            with self.mutex:
+                while self._reading and not self.inbox:
+                    self._follow()
+                if self.inbox:
+                    return self.inbox.popleft()
+                if self.ended:
+                    return None
+                self._reading = True
+            self._read_once()
+
+    def pump(self) -> None:
+        """Take in what is here, without blocking. Another thread that reads already does it as well."""
+        if self._lead():
+            # Asked again under the lead: another reader may have emptied the pipe since the caller looked.
+            if self.read_ready(0):
+                self._read_once()
+            else:
+                self._rest()
+
+    def flush(self) -> None:
+        """Send the replies that came up while frames were taken in."""
+        while self.outbox:
+            with self.lock:
+                if self.outbox:
+                    self.write(self.outbox.pop(0))
+
+    def end(self) -> None:
+        """The other side is gone."""
+        self.ended = True
+        self.on_end()
+
+    def _follow(self) -> None:
+        self._followers += 1
+        try:
+            self.changed.wait()
+        finally:
+            self._followers -= 1
+
+    def _lead(self) -> bool:
+        with self.mutex:
+            if self._reading or self.ended:
+                return False
+            self._reading = True
+            return True
+
+    def _rest(self) -> None:
+        with self.mutex:
+            self._reading = False
+            if self._followers:
+                self.changed.notify_all()
+
+    def _read_once(self, flush: bool = True) -> None:
+        # The caller holds the lead. It is given up in every case, or the others would wait for ever.
+        data: Optional[bytes] = None
+        fault: Optional[str] = None
+        try:
+            data = self.read()
+        finally:
+            with self.mutex:
+                self._reading = False
+                if data:
+                    fault = self._take_in(data)
+                elif data is not None:
+                    self.ended = True
+                if self._followers:
+                    self.changed.notify_all()
+        if fault is not None:
+            self.on_fault(fault)
+        elif not data:
+            self.end()
+        elif flush and self.outbox:
+            self.flush()
+
+    def _take_in(self, data: bytes) -> Optional[str]:
+        try:
+            for frame in self._buffer.feed(data):
+                message = loads(frame) if frame else None
+                if isinstance(message, dict):
+                    if "method" in message:
+                        answer = self.on_message(message)
+                        if answer is not None:
+                            self.outbox.append(answer)
+                        continue
+                    ident = message.get("id")
+                    waiter = self.waiting.pop(ident, None) if type(ident) is int else None
+                    if waiter is not None:
+                        waiter.arrive(message)
+                        continue
+                    return f"a reply to a question that was not asked: id {ident!r}"
+                if frame.strip():
+                    return f"not a message: {frame[:200]!r}"
+        except (ValueError, errors.LimitExceeded) as error:
+            return f"not a frame: {error}"
+        return None
+
+
+class _Pipes:
+    """The two descriptors of a connection, read and written so that neither side can starve the other."""
+
+    connection: Connection
+
+    def __init__(self, in_fd: int, out_fd: int) -> None:
+        self.in_fd = in_fd
+        self.out_fd = out_fd
+        kind = os.fstat(out_fd).st_mode
+        # Not on a terminal or a file: there the open file, and with it this setting, may be shared with stderr.
+        if (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)) and not _same_file(out_fd, 2):
+            os.set_blocking(out_fd, False)
+
+    def read(self) -> bytes:
+        while True:
+            try:
+                return os.read(self.in_fd, READ_BYTES)
+            except BlockingIOError:  # Both directions on one socket share the setting made above.
+                self.read_ready(None)
+            except OSError:
+                return b""
+
+    def read_ready(self, timeout_s: Optional[float]) -> bool:
+        poll = select.poll()
+        poll.register(self.in_fd, select.POLLIN)
+        return bool(poll.poll(None if timeout_s is None else timeout_s * 1000))
+
+    def write(self, frame: bytes) -> None:
+        try:
+            done = os.write(self.out_fd, frame)
+        except BlockingIOError:
+            done = 0
+        except OSError:
+            self.connection.end()
+            return
+        if done < len(frame):
+            self._write_rest(memoryview(frame)[done:])
+
+    def _write_rest(self, rest: memoryview) -> None:
+        connection = self.connection
+        while rest:
+            leading = connection._lead()
+            poll = select.poll()
+            poll.register(self.out_fd, select.POLLOUT)
+            if leading:
+                poll.register(self.in_fd, select.POLLIN)
+            # Bounded only without the lead: the reader may leave it, and then nobody else would take in what comes.
+            ready = dict(poll.poll(None if leading else 20))
+            if leading and ready.get(self.in_fd):
+                connection._read_once(flush=False)
+            elif leading:
+                connection._rest()
+            if connection.ended:
+                return
+            if ready.get(self.out_fd):
+                try:
+                    rest = rest[os.write(self.out_fd, rest) :]
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    connection.end()
+                    return
+
+
+def _same_file(one: int, other: int) -> bool:
+    try:
+        return os.path.sameopenfile(one, other)
+    except OSError:
+        return False
+
+
+def _raise_fault(text: str) -> None:
+    raise errors.ProtocolError(text)

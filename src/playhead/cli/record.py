@@ -1,0 +1,145 @@
+"""playhead record: a scenario and a handler become a recording."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option
+from playhead.cli.output import progress, safe, safe_line, say
+from playhead.cli.output import emit as emit_json
+from playhead.daemon import Daemon, RecordOptions, RecordResult, ScenarioOptions
+from playhead.engine.determinism import Sources, seeded_random, seeded_sources, stepping_clock
+from playhead.errors import UsageError
+from playhead.runtime.live import live_sources
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
+
+
+@click.command("record", cls=HandlerCommand)
+@click.argument("scenario")
+@handler_options
+@click.option("-o", "--output", "out", metavar="FILE", help="Write the recording here; without it, to stdout.")
+@click.option("--force", is_flag=True, help="Replace a recording that is there already.")
+@click.option("--seed", type=float, metavar="N", help="Seed for ctx.random(); without it, live randomness.")
+@click.option("--clock-start", metavar="MS|TIME", help="ctx.now() starts here; without it, the live clock.")
+@click.option("--clock-step", type=float, metavar="MS", help="and goes on by this at every reading.  [default: 1000]")
+@click.option("--id", "recording_id", metavar="TEXT", help="The recording's id; else the scenario's, or its file name.")
+@click.option("--note", metavar="TEXT", help="A note for the reader of the recording.")
+@click.option("--source", metavar="NAME", help="The shape of the log, where it is not to be recognized.")
+@click.option("--select", metavar="EXPR", help="The part of each record that is the event: /pointer, payload, ...")
+@click.option("--order", type=click.Choice(["file", "time"]), default="file", show_default=True, help="Event order.")
+@click.option("--wrap", is_flag=True, help="Webhook fixtures: the event is {id, headers, payload}.")
+@click.option("--plain", is_flag=True, help="Write the original's format alone, without the member @playhead.")
+@click.option("--provenance", is_flag=True, help="Add the handler's language and versions to the recording.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, scenario: str, out: str | None, as_json: bool, **given: Any) -> int:
+    """Run a handler over SCENARIO and keep the events and every value it was given.
+
+    SCENARIO is a log of events (JSONL), a JSON array, captured webhook deliveries, a scenario or a recording; - is
+    standard input. What it is, is seen from its content.
+
+    \b
+    Example:
+      playhead record events.jsonl --handler handler.py --seed 99 \\
+        --clock-start 2026-07-03T00:00:00Z --clock-step 1000 -o incident.json
+      playhead record webhooks.json -o incident.json -- ./handler --quiet
+    """
+    clock_start = None if given["clock_start"] is None else _milliseconds(given["clock_start"])
+    if given["clock_step"] is not None and clock_start is None:
+        raise UsageError("--clock-step goes with --clock-start")
+    if as_json and out is None:
+        raise UsageError("--json prints the result; say with -o where the recording goes")
+    handler = handler_of(ctx, given)
+    sources = _sources(given["seed"], clock_start, given["clock_step"])
+    options = RecordOptions(
+        scenario=ScenarioOptions(scenario, given["source"], given["select"], given["order"], given["wrap"]),
+        out=None if out is None else Path(out),
+        force=given["force"],
+        plain=given["plain"],
+        provenance=given["provenance"],
+        id=given["recording_id"],
+        note=given["note"],
+        clock_start=clock_start,
+    )
+    with Daemon() as daemon, progress("recording", wanted=not as_json) as report:
+        result = daemon.record(
+            options,
+            handler,
+            sources,
+            stdout=sys.stdout.buffer if out is None else None,
+            progress=lambda done: report(done, None),
+        )
+    if as_json:
+        emit_json(result.to_json())
+    else:
+        _tell(result)
+    return 0
+
+
+def _sources(seed: float | None, clock_start: int | float | None, clock_step: float | None) -> Sources:
+    step = _whole(1000 if clock_step is None else clock_step)
+    return seeded_sources(
+        clock=None if clock_start is None else stepping_clock(clock_start, step),
+        random=None if seed is None else seeded_random(seed),
+        otherwise=live_sources(),
+        step=step,
+    )
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else number
+
+
+def _milliseconds(text: str) -> int | float:
+    """Milliseconds since the Unix epoch: a number of them, or an ISO 8601 time (without an offset: UTC)."""
+    try:
+        return _whole(float(text))
+    except (ValueError, OverflowError):
+        pass
+    if not _TIME.fullmatch(text):
+        raise UsageError(f"--clock-start {text!r} is neither milliseconds nor a time like 2026-07-03T00:00:00Z")
+    try:
+        moment = datetime.fromisoformat(text.replace("z", "Z").replace("t", "T"))
+    except ValueError as error:
+        raise UsageError(f"--clock-start {text!r}: {error}") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    milliseconds = since.days * 86_400_000 + since.seconds * 1000 + since.microseconds / 1000
+    return _whole(milliseconds)
+
+
+def _tell(result: RecordResult) -> None:
+    # The recording itself may be on stdout: then what there is to say goes to stderr.
+    err = result.recording is None
+    where = "" if result.recording is None else f" to {safe_line(result.recording)}"
+    events = f"{result.events:,} event{'' if result.events == 1 else 's'}"
+    asked = ", ".join(f"{count:,} {name}" for name, count in result.asks.to_json().items() if count) or "nothing"
+    mark = click.style("●", fg="red")
+    say(f"{mark} recorded {safe_line(result.meta.id)}{where}: {events}; the handler asked for {asked}", err=err)
+    say(f"  hash {result.hash}", err=err)
+    if result.source is not None:
+        _tell_source(result.source, err=err)
+    for loss in result.losses:
+        say(f"  not in a plain recording: {safe_line(loss)}", err=err)
+    if result.stray.lines:
+        say(f"  {result.stray.lines} lines on stdout were not the protocol's: log to stderr", err=err)
+    for warning in result.warnings:
+        say(f"  warning: {safe_line(warning)}", err=err)
+
+
+def _tell_source(source: dict[str, Any], *, err: bool) -> None:
+    ordered = f", by {source['orderedBy']}" if source.get("orderedBy") else ""
+    say(f"  events from {source['source']} ({source['container']}{ordered})", err=err)
+    for repeat in source["repeats"][:5]:
+        records = ", ".join(str(index) for index in repeat["records"])
+        say(f"  records {records} repeat the id {safe_line(str(repeat['id']))}; all were kept", err=err)
+    for text in (*source["assumed"], *source["hints"]):
+        say(f"  note: {safe(text)}", err=err)

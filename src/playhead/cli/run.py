@@ -1,0 +1,46 @@
+"""playhead run: a recording replayed, without a verdict."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from playhead import jsontext
+from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option
+from playhead.cli.output import EXIT_DIVERGED, EXIT_SAME, emit, progress, safe_line, say
+from playhead.daemon import Daemon
+
+
+@click.command("run", cls=HandlerCommand)
+@click.argument("recording")
+@handler_options
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, recording: str, as_json: bool, **given: Any) -> int:
+    """Replay RECORDING and print the transcript that the handler gives now, as JSON.
+
+    Exit code 1 if the handler asked what the recording cannot answer; the transcript is printed all the same.
+
+    \b
+    Example:
+      playhead run incident.json --handler handler.py > transcript.json
+    """
+    handler = handler_of(ctx, given)
+    entries: list[dict[str, Any]] = []
+    with Daemon() as daemon, progress("replaying", wanted=not as_json) as report:
+        result = daemon.run(recording, handler, entries.append, progress=report)
+    transcript = {"entries": entries, "hash": result.hash}
+    code = EXIT_SAME if result.divergence is None else EXIT_DIVERGED
+    if as_json:
+        shown: dict[str, Any] = {"ok": code == EXIT_SAME, "recording": recording, "transcript": transcript}
+        if result.divergence is not None:
+            shown["divergence"] = result.divergence
+        emit({**shown, "warnings": []})
+        return code
+    sys.stdout.buffer.write(jsontext.dumps_pretty(transcript) + b"\n")
+    sys.stdout.buffer.flush()
+    if result.divergence is not None:
+        say(f"diverged at event {result.divergence['seq']}: {safe_line(result.divergence['message'])}", err=True)
+    return code

@@ -1,0 +1,376 @@
+"""The two heads of the machine: RecordHead writes down what a handler was given, PlayHead gives it again.
+
+Both answer the same questions of one call at a time (`now`, `random`, `respond`) and count asks in the order they were
+made. PlayHead holds no reference to a live source: on replay there is nothing to reach. It also keeps the order in
+which answers were handed over: an answer waits until as many asks have been made as on the tape, and until all lower
+ranks are out, so that a race has the winner that it had (protocol/spec.md, "The order of answers").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from playhead.engine.determinism import Clock, Sources, draw_value
+from playhead.engine.divergence import Diverged, Divergence
+from playhead.engine.matching import (
+    LaneMatcher,
+    Matcher,
+    Matching,
+    PlainMatcher,
+    SequenceMatcher,
+    Unread,
+    question_of,
+    respond_question,
+)
+from playhead.errors import DeterminismError, UsageError
+from playhead.tape.model import Ask, Outcome, Raised, TapeCall
+from playhead.tape.lanes import Lanes
+
+
+class _Word:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+# What `respond` may say besides an answer: run the producer; the answer comes later; it never comes.
+PRODUCE: Final = _Word("PRODUCE")
+HELD: Final = _Word("HELD")
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a handler is given for one `respond`: a value, or an error to raise."""
+
+    value: Any = None
+    error: dict[str, Any] | None = None
+
+
+class NoSuchAsk(Exception):
+    """A settle that names no open ask of this call."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTake:
+    """What one call did, as a recording keeps it."""
+
+    asks: tuple[Ask, ...]
+    said: tuple[dict[str, Any], ...]
+
+
+class RecordHead:
+    """Answers from live or seeded sources, or from a frozen scenario, and keeps every answer in ask order.
+
+    A frozen scenario brings its own answers (`frozen`, a PlayHead over its lanes): no source is read and no producer
+    runs then.
+    """
+
+    def __init__(self, sources: Sources | None, *, frozen: PlayHead | None = None) -> None:
+        if (sources is None) == (frozen is None):
+            raise UsageError("a recording reads either sources or a frozen scenario")
+        self._sources = sources
+        self._frozen = frozen
+        self._asks: list[Ask] = []
+        self._said: list[dict[str, Any]] = []
+        self._open: set[int] = set()
+        self._rank = 0
+        self.diverged: Divergence | None = None
+        self.held = False
+
+    @property
+    def asked(self) -> int:
+        return len(self._asks)
+
+    def begin(self, call: TapeCall) -> None:
+        self._asks = []
+        self._said = []
+        self._open = set()
+        self._rank = 0
+        if self._frozen is not None:
+            self._frozen.begin(call)
+
+    def now(self, clock: str, lane: str | None) -> int | float:
+        if self._frozen is not None:
+            value: int | float = self._asking(lambda frozen: frozen.now(clock, lane))
+        else:
+            assert self._sources is not None
+            value = self._reading(self._sources.clock if clock == "wall" else self._sources.monotonic)
+        self._asks.append(Ask("now", clock=clock, lane=lane, value=value))
+        return value
+
+    def random(self, draw: dict[str, Any] | None, lane: str | None) -> Any:
+        if self._frozen is not None:
+            value = self._asking(lambda frozen: frozen.random(draw, lane))
+        else:
+            assert self._sources is not None
+            value = draw_value(self._sources.random, draw)
+        self._asks.append(Ask("random", draw=draw, lane=lane, value=value))
+        return value
+
+    def respond(
+        self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None
+    ) -> Answer | _Word:
+        ask = Ask("respond", key=key, args=args, kwargs=kwargs, lane=lane)
+        number = len(self._asks)
+        if self._frozen is None:
+            self._asks.append(ask)
+            self._open.add(number)
+            return PRODUCE
+        given = self._asking(lambda frozen: frozen.respond(key, args, kwargs, lane))
+        self._asks.append(ask)
+        self._open.add(number)
+        if isinstance(given, Answer):
+            self._hand_over(number, given)
+        self.held = self._frozen.held
+        return given  # type: ignore[no-any-return]
+
+    def _reading(self, clock: Clock) -> int | float:
+        try:
+            return _finite(clock())
+        except DeterminismError as error:
+            found = Divergence("exhausted", error.message, ask=len(self._asks))
+            if self.diverged is None:
+                self.diverged = found
+            raise Diverged(found) from None
+
+    def _asking(self, question: Callable[[PlayHead], Any]) -> Any:
+        assert self._frozen is not None
+        try:
+            return question(self._frozen)
+        except Diverged as found:
+            if self.diverged is None:
+                self.diverged = found.divergence
+            raise
+
+    def released(self) -> list[tuple[int, Answer]]:
+        """Answers of a frozen scenario that may be handed over by now."""
+        if self._frozen is None or not self._frozen.held:
+            return []
+        out = self._frozen.released()
+        for number, answer in out:
+            self._hand_over(number, answer)
+        self.held = self._frozen.held
+        return out
+
+    def release_one(self) -> list[tuple[int, Answer]]:
+        if self._frozen is None:
+            return []
+        out = self._frozen.release_one()
+        for number, answer in out:
+            self._hand_over(number, answer)
+        self.held = self._frozen.held
+        return out
+
+    def settle(self, number: int, answer: Answer) -> None:
+        """A producer's result. NoSuchAsk if the ask is not open."""
+        if number not in self._open or self._frozen is not None:
+            raise NoSuchAsk
+        self._hand_over(number, answer)
+
+    def _hand_over(self, number: int, answer: Answer) -> None:
+        self._open.discard(number)
+        ask = self._asks[number]
+        ask.value, ask.error = answer.value, answer.error
+        if len(self._asks) != number + 1:
+            ask.by, ask.rank = len(self._asks), self._rank
+        self._rank += 1
+
+    def said(self, item: dict[str, Any]) -> None:
+        self._said.append({**item, "at": len(self._asks)})
+
+    def escaped(self, divergence: Divergence) -> None:
+        """A door reached live is nothing to report while everything is live."""
+
+    def end(self, outcome: Outcome) -> CallTake:
+        for number in self._open:
+            self._asks[number].abandoned = True
+        if self._frozen is not None:
+            self._frozen.end(outcome)
+        return CallTake(tuple(self._asks), tuple(self._said))
+
+
+def _finite(reading: int | float) -> int | float:
+    if isinstance(reading, bool) or not isinstance(reading, int | float) or not math.isfinite(reading):
+        raise DeterminismError(f"the clock said {reading!r}, which is not a finite number")
+    return reading
+
+
+@dataclass(frozen=True, slots=True)
+class CallReplay:
+    """How one call's questions compare with the tape: the first that did not fit, and what was not asked for."""
+
+    diverged: Divergence | None
+    unread: Unread | None
+    said: tuple[dict[str, Any], ...]
+    asked: dict[str, int]
+
+
+class PlayHead:
+    """Answers from a tape and from nothing else. Once a call has diverged it refuses every further question."""
+
+    def __init__(self, lanes: Lanes | None = None, matching: Matching = "lanes") -> None:
+        """`lanes` for a recording without call boundaries; None where each call brings its asks."""
+        self._plain = None if lanes is None else PlainMatcher(lanes)
+        self._matching: Matching = matching
+        self._matcher: Matcher = LaneMatcher(())
+        self._asked = 0
+        self._ranks: dict[int, tuple[int, int]] = {}
+        self._waiting: dict[int, tuple[int, int, Answer]] = {}
+        self._next_rank = 0
+        self._never: set[int] = set()
+        self._said: list[dict[str, Any]] = []
+        self._counts = {"now": 0, "random": 0, "respond": 0}
+        self.diverged: Divergence | None = None
+
+    @property
+    def asked(self) -> int:
+        return self._asked
+
+    @property
+    def held(self) -> bool:
+        """Whether an answer waits for its place in the recorded order."""
+        return bool(self._waiting)
+
+    def begin(self, call: TapeCall) -> None:
+        self._asked = 0
+        self._waiting = {}
+        self._next_rank = 0
+        self._said = []
+        self._counts = {"now": 0, "random": 0, "respond": 0}
+        self.diverged = None
+        if self._plain is not None and call.asks is None:
+            self._matcher = self._plain
+            self._ranks = {}
+        else:
+            asks = call.asks or ()
+            self._matcher = LaneMatcher(asks) if self._matching == "lanes" else SequenceMatcher(asks)
+            self._ranks = hand_over_order(asks)
+
+    def now(self, clock: str, lane: str | None) -> int | float:
+        self._count("now")
+        try:
+            value: int | float = self._matcher.now(clock, lane).value  # type: ignore[assignment]
+        except Diverged as found:
+            raise self._latch(found.divergence) from None
+        return value
+
+    def random(self, draw: dict[str, Any] | None, lane: str | None) -> Any:
+        self._count("random")
+        try:
+            return self._matcher.random(draw, lane).value
+        except Diverged as found:
+            raise self._latch(found.divergence) from None
+
+    def respond(
+        self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None
+    ) -> Answer | _Word:
+        number = self._asked
+        self._count("respond")
+        try:
+            index, ask = self._matcher.respond(key, args, kwargs, lane)
+        except Diverged as found:
+            raise self._latch(found.divergence) from None
+        if ask.abandoned:
+            return HELD
+        answer = Answer(ask.value, ask.error)
+        place = self._ranks.get(index)
+        if place is None:
+            return answer
+        by, rank = place
+        self._waiting[rank] = (by, number, answer)
+        return HELD
+
+    def _count(self, kind: str) -> None:
+        self._asked += 1
+        self._counts[kind] += 1
+        if self.diverged is not None:
+            raise Diverged(self.diverged)
+
+    def _latch(self, divergence: Divergence) -> Diverged:
+        self.diverged = Divergence(
+            divergence.kind,
+            divergence.message,
+            expected=divergence.expected,
+            actual=divergence.actual,
+            question=divergence.question,
+            ask=self._asked - 1,
+        )
+        return Diverged(self.diverged)
+
+    def released(self) -> list[tuple[int, Answer]]:
+        """(ask, answer) of every answer that may be handed over now, in the recorded order."""
+        out: list[tuple[int, Answer]] = []
+        while self._next_rank in self._waiting and self._waiting[self._next_rank][0] <= self._asked:
+            _, number, answer = self._waiting.pop(self._next_rank)
+            self._next_rank += 1
+            out.append((number, answer))
+        return out
+
+    def release_one(self) -> list[tuple[int, Answer]]:
+        """The answer of the lowest rank that waits, out of turn: nothing else has moved for too long."""
+        if not self._waiting:
+            return []
+        rank = min(self._waiting)
+        _, number, answer = self._waiting.pop(rank)
+        self._next_rank = rank + 1
+        return [(number, answer), *self.released()]
+
+    def settle(self, number: int, answer: Answer) -> None:
+        """On replay no producer was asked for: a settle means that one ran, live."""
+        raise NoSuchAsk
+
+    def escaped(self, divergence: Divergence) -> None:
+        if self.diverged is None:
+            self.diverged = divergence
+
+    def said(self, item: dict[str, Any]) -> None:
+        self._said.append({**item, "at": self._asked})
+
+    def end(self, outcome: Outcome) -> CallReplay:
+        unread = None if self._matcher is self._plain else self._matcher.unread()
+        return CallReplay(self.diverged, unread, tuple(self._said), self._counts)
+
+    def left_at_the_end(self) -> Unread | None:
+        """What a tape without call boundaries still holds after its last call."""
+        return None if self._plain is None else self._plain.unread()
+
+
+def hand_over_order(asks: Sequence[Ask]) -> dict[int, tuple[int, int]]:
+    """For each answered `respond`, by its place: (asks made when it was handed over, rank among the answers).
+
+    Empty when every answer was handed over before the handler asked again: then asking is order enough. An answer
+    without a stated rank was handed over at once, so these take the free ranks in ask order.
+    """
+    if all(ask.by is None for ask in asks):
+        return {}
+    answered = [index for index, ask in enumerate(asks) if ask.kind == "respond" and not ask.abandoned]
+    stated = {ask.rank for index in answered if (ask := asks[index]).by is not None}
+    free = iter(rank for rank in range(len(answered)) if rank not in stated)
+    order: dict[int, tuple[int, int]] = {}
+    for index in answered:
+        ask = asks[index]
+        if ask.by is None:
+            order[index] = (index + 1, next(free, index))
+        else:
+            order[index] = (ask.by, index if ask.rank is None else ask.rank)
+    return order
+
+
+__all__ = [
+    "HELD",
+    "PRODUCE",
+    "Answer",
+    "CallReplay",
+    "CallTake",
+    "NoSuchAsk",
+    "PlayHead",
+    "Raised",
+    "RecordHead",
+    "question_of",
+    "respond_question",
+]

@@ -1,0 +1,270 @@
+"""The verdict: one call after another is laid beside the tape, and the first difference leads.
+
+A `Judge` is told what each call did and says, at the end, whether the transcript is the recorded one. It never hides
+an earlier divergence behind a later one, it counts those that follow, and it never calls a tape without events green
+(protocol/spec.md, "Verdicts").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from playhead.engine.diff import outcome_difference
+from playhead.engine.divergence import Divergence
+from playhead.engine.heads import CallReplay
+from playhead.engine.matching import Matching, Unread
+from playhead.engine.outcomes import ErrorsRule, TranscriptHash
+from playhead.engine.testimony import testimony_difference
+from playhead.tape.model import Outcome, TapeCall
+
+Exit = Literal[0, 1, 2]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """How strictly two runs are compared. Each option is reported with the verdict it shaped."""
+
+    errors: ErrorsRule = "same"
+    matching: Matching = "lanes"
+    allow_unconsumed: bool = False
+    strict_testimony: bool = False
+    strict_stdout: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the run asked for, and what the tape still holds."""
+
+    events: int = 0
+    now: int = 0
+    random: int = 0
+    respond: int = 0
+    unread: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        return {
+            "events": self.events,
+            "now": self.now,
+            "random": self.random,
+            "respond": self.respond,
+            "unread": self.unread,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """Lines on a handler's stdout that are not the protocol's: how many, and the first few with their event."""
+
+    lines: int = 0
+    samples: tuple[tuple[int | None, str], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"lines": self.lines, "samples": [{"seq": seq, "text": text} for seq, text in self.samples]}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What `verify` answers. `verified` is False when there was nothing to verify: then `ok` is False too.
+
+    `actual_hash` is None when the handler did not live to the end of the tape.
+    """
+
+    ok: bool
+    verified: bool
+    expected_hash: str
+    actual_hash: str | None
+    divergence: Divergence | None
+    divergences: int
+    counts: Counts
+    stray: Stray
+    warnings: tuple[str, ...]
+    options: VerifyOptions
+
+    @property
+    def exit(self) -> Exit:
+        """0 the same, 1 diverged, 2 could not tell."""
+        if self.ok:
+            return 0
+        return 1 if self.divergence is not None else 2
+
+    def to_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "ok": self.ok,
+            "verified": self.verified,
+            "expectedHash": self.expected_hash,
+            "actualHash": self.actual_hash,
+        }
+        if self.divergence is not None:
+            shown["divergence"] = self.divergence.to_json()
+        return {
+            **shown,
+            "divergences": self.divergences,
+            "counts": self.counts.to_json(),
+            "stray": self.stray.to_json(),
+            "errors": self.options.errors,
+            "matching": self.options.matching,
+            "warnings": list(self.warnings),
+        }
+
+
+class Judge:
+    """Collects one run over one tape. `expected_hash` is the tape's own, under the rule `same`."""
+
+    def __init__(self, expected_hash: str, options: VerifyOptions) -> None:
+        self._options = options
+        self._expected_hash = expected_hash
+        # Under another rule for errors both sides are hashed anew, by that rule.
+        self._expected = None if options.errors == "same" else TranscriptHash(options.errors)
+        self._actual = TranscriptHash(options.errors)
+        self._first: Divergence | None = None
+        self._divergences = 0
+        self._counts = {"events": 0, "now": 0, "random": 0, "respond": 0, "unread": 0}
+        self._warnings: dict[str, None] = {}
+        self._complete = True
+
+    @property
+    def diverged(self) -> bool:
+        return self._first is not None
+
+    def warn(self, warning: str) -> None:
+        """Said once, however often it happens."""
+        self._warnings[warning] = None
+
+    def call(self, taped: TapeCall, outcome: Outcome, replay: CallReplay) -> None:
+        """One call that was answered."""
+        assert taped.outcome is not None
+        self._counts["events"] += 1
+        for name, count in replay.asked.items():
+            self._counts[name] += count
+        self._actual.add(taped.seq, outcome)
+        if self._expected is not None:
+            self._expected.add(taped.seq, taped.outcome)
+        for found in self._findings(taped, outcome, replay):
+            self._note(found.at(seq=taped.seq, call=taped.seq))
+            break
+        if replay.unread is not None:
+            self._counts["unread"] += replay.unread.count
+
+    def _findings(self, taped: TapeCall, outcome: Outcome, replay: CallReplay) -> Iterable[Divergence]:
+        assert taped.outcome is not None
+        if replay.diverged is not None:
+            yield replay.diverged
+        found = outcome_difference(taped.outcome, outcome, self._options.errors)
+        if found is not None:
+            yield found
+        if replay.unread is not None:
+            if not self._options.allow_unconsumed:
+                yield unconsumed(replay.unread)
+            else:
+                self.warn("answers of the tape were left unread, as --allow-unconsumed permits")
+        difference = testimony_difference(taped.said, replay.said)
+        if difference is not None:
+            if self._options.strict_testimony:
+                yield difference
+            else:
+                self.warn(f"event {taped.seq}: {difference.message} (a finding with --strict-testimony)")
+
+    def fault(self, divergence: Divergence) -> None:
+        """The handler crashed, hung or broke the protocol: nothing after this call was seen."""
+        self._complete = False
+        self._note(divergence)
+
+    def late_fault(self, divergence: Divergence) -> None:
+        """The handler broke the protocol after its last answer: every call was seen, and it is not green."""
+        self._note(divergence)
+
+    def end(self, left: Unread | None) -> None:
+        """The last call is over; `left` is what a tape without call boundaries still holds."""
+        if left is None:
+            return
+        self._counts["unread"] += left.count
+        if self._options.allow_unconsumed:
+            self.warn("answers of the tape were left unread, as --allow-unconsumed permits")
+        else:
+            self._note(unconsumed(left))
+
+    def _note(self, divergence: Divergence) -> None:
+        self._divergences += 1
+        if self._first is None:
+            self._first = divergence
+
+    def verdict(self, stray: Stray) -> Verdict:
+        if stray.lines and self._options.strict_stdout:
+            seq = stray.samples[0][0]
+            self._note(
+                Divergence(
+                    "protocol",
+                    f"printed on stdout, which belongs to the protocol: {stray.samples[0][1]}",
+                    seq=seq,
+                    call=seq,
+                    hint="log to stderr",
+                )
+            )
+        verified = self._counts["events"] > 0
+        expected = self._expected_hash if self._expected is None else self._expected.hexdigest()
+        actual = self._actual.hexdigest() if self._complete else None
+        ok = verified and self._first is None and actual == expected
+        return Verdict(
+            ok=ok,
+            verified=verified or self._first is not None,
+            expected_hash=expected,
+            actual_hash=actual,
+            divergence=self._first,
+            divergences=self._divergences,
+            counts=Counts(**self._counts),
+            stray=stray,
+            warnings=(*self._warnings, *(() if verified or self._first else (NOTHING_VERIFIED,))),
+            options=self._options,
+        )
+
+
+NOTHING_VERIFIED = "the recording has no events, so nothing was verified"
+
+
+def unconsumed(unread: Unread) -> Divergence:
+    """The handler stopped asking: the first unread answer and how many are left."""
+    what = unread.first.get("key") or {"now": "the clock", "random": "randomness"}[unread.first["method"]]
+    plural = "answer was" if unread.count == 1 else "answers were"
+    return Divergence(
+        "unconsumed",
+        f"{unread.count} recorded {plural} never asked for; the first is one of {what!r}"
+        if "key" in unread.first
+        else f"{unread.count} recorded {plural} never asked for; the first is one of {what}",
+        question=unread.first,
+        unread=unread.count,
+        ask=unread.ask,
+        hint="--allow-unconsumed accepts this",
+    )
+
+
+def repeated(verdicts: list[Verdict]) -> Verdict:
+    """The verdict of several replays of one tape: the first, unless they disagree."""
+    first = verdicts[0]
+    for number, other in enumerate(verdicts[1:], start=2):
+        if (first.ok, first.actual_hash, _place(first)) != (other.ok, other.actual_hash, _place(other)):
+            return replace(
+                first,
+                ok=False,
+                divergence=Divergence(
+                    "nondeterministic",
+                    f"replay 1 and replay {number} of the same tape disagree",
+                    seq=_seq(first, other),
+                    call=_seq(first, other),
+                    expected=first.actual_hash,
+                    actual=other.actual_hash,
+                ),
+                divergences=max(first.divergences, other.divergences, 1),
+            )
+    return first
+
+
+def _place(verdict: Verdict) -> tuple[Any, ...]:
+    found = verdict.divergence
+    return () if found is None else (found.kind, found.seq, found.pointer, found.message)
+
+
+def _seq(a: Verdict, b: Verdict) -> int | None:
+    seqs = [found.seq for verdict in (a, b) if (found := verdict.divergence) is not None and found.seq is not None]
+    return min(seqs, default=None)

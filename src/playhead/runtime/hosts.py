@@ -1,0 +1,94 @@
+"""From what a user calls a handler to the command that starts it.
+
+A file of a hosted language is started under that language's client library, which this distribution carries; anything
+else is a command, split as a shell would and never given to one.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from playhead.errors import HandlerStartError, UsageError
+
+PYTHON_SUFFIXES = (".py",)
+NODE_SUFFIXES = (".mjs", ".js", ".cjs")
+TYPESCRIPT_SUFFIXES = (".ts", ".mts", ".cts")
+
+# Node runs TypeScript by itself from this version on.
+_TYPESCRIPT_NODE = (22, 6)
+
+
+def clients_directory() -> Path:
+    """Where the client libraries lie: inside an installed package, or beside src in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "clients"
+    return installed if installed.is_dir() else package.parent.parent / "clients"
+
+
+def example(language: str, name: str) -> Path:
+    """A shipped example handler."""
+    return clients_directory() / language / "examples" / name
+
+
+def handler_command(handler: str) -> list[str]:
+    """The command for `--handler`: a file to host, or a command line."""
+    path = Path(handler)
+    suffix = path.suffix.lower()
+    hosted = (*PYTHON_SUFFIXES, *NODE_SUFFIXES, *TYPESCRIPT_SUFFIXES)
+    if suffix in hosted and (path.is_file() or len(handler.split()) == 1):
+        return _hosted(path, suffix)
+    try:
+        words = shlex.split(handler)
+    except ValueError as error:
+        raise UsageError(f"--handler {handler!r} is no command line: {error}") from None
+    if not words:
+        raise UsageError("--handler is empty: give a file (.py, .mjs, .js, .cjs) or a command")
+    if len(words) == 1 and Path(words[0]).is_file() and not shutil.which(words[0]):
+        raise UsageError(
+            f"{words[0]} is neither executable nor a file that playhead hosts (.py, .mjs, .js, .cjs); "
+            f"give the command that starts it"
+        )
+    return words
+
+
+def _hosted(path: Path, suffix: str) -> list[str]:
+    if not path.is_file():
+        raise UsageError(f"{path}: no such handler file")
+    file = str(path.resolve())
+    if suffix in PYTHON_SUFFIXES:
+        return [sys.executable, str(_python_client() / "host.py"), file]
+    node = shutil.which("node")
+    if node is None:
+        raise HandlerStartError("node is not installed", fault="crash", hint=f"it is needed to run {path}")
+    host = str(clients_directory() / "node" / "host.mjs")
+    if suffix in TYPESCRIPT_SUFFIXES and _node_version(node) < _TYPESCRIPT_NODE:
+        return [_tsx(path), host, file]
+    return [node, host, file]
+
+
+def _python_client() -> Path:
+    installed = Path(__file__).resolve().parent.parent.parent / "playhead_client"
+    return installed if installed.is_dir() else clients_directory() / "python" / "playhead_client"
+
+
+@lru_cache
+def _node_version(node: str) -> tuple[int, ...]:
+    shown = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+    numbers = shown.strip().lstrip("v").split(".")
+    return tuple(int(number) for number in numbers[:2] if number.isdigit())
+
+
+def _tsx(path: Path) -> str:
+    for folder in (Path.cwd(), *path.resolve().parents):
+        candidate = folder / "node_modules" / ".bin" / "tsx"
+        if candidate.is_file():
+            return str(candidate)
+    found = shutil.which("tsx")
+    if found is None:
+        raise UsageError(f"{path}: TypeScript needs Node 22.6 or newer, or tsx installed beside it")
+    return found

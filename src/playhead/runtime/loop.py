@@ -1,0 +1,227 @@
+"""The loop that drives one handler: it reads, steps the session, performs what the session commands, and waits.
+
+One loop a handler, no thread and no event loop in between: a question costs one poll, one read and one write.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable
+from typing import Any
+
+from playhead.engine.divergence import Divergence
+from playhead.engine.verify import Stray
+from playhead.runtime.guard import Guard
+from playhead.runtime.process import Launch, Process
+from playhead.session import commands as do
+from playhead.session import events as on
+from playhead.session.handler import HandlerSession, Head, SessionOptions, State
+from playhead.tape.model import Outcome
+from playhead.wire.framing import FrameTooLarge, LineDecoder
+
+# Without a pidfd the end of a process whose pipes somebody else holds is looked for this often.
+TICK_MS = 100
+# How long a closed stdout may come before the end of its process.
+LAST_GASP_SECONDS = 0.5
+
+
+class Faulted(Exception):
+    """The handler did not do its part."""
+
+    def __init__(self, divergence: Divergence, *, before_ready: bool, stderr: str) -> None:
+        super().__init__(divergence.message)
+        self.divergence = divergence
+        self.before_ready = before_ready
+        self.stderr = stderr
+
+
+class Handler:
+    """A handler process and the session with it: `start`, then `call` after `call`, then `close`."""
+
+    def __init__(
+        self, launch: Launch, options: SessionOptions, guard: Guard, unexpected: Callable[[Exception], str]
+    ) -> None:
+        self._process = Process(launch, guard)
+        self._session = HandlerSession(options, unexpected)
+        self._lines = LineDecoder()
+        self._deadlines: dict[str, float] = {}
+        self._result: do.Ready | do.CallEnded | do.Fault | do.Closed | None = None
+        self._late: do.Fault | None = None
+        self._poll = select.poll()
+        self._poll.register(self._process.stdout, select.POLLIN)
+        self._poll.register(self._process.stderr, select.POLLIN)
+        if self._process.pidfd is not None:
+            self._poll.register(self._process.pidfd, select.POLLIN)
+        self._waits_to_write = False
+        self._output_open = True
+        self._closed = False
+        self._gone = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def stray(self) -> Stray:
+        return self._session.stray
+
+    @property
+    def session(self) -> HandlerSession:
+        return self._session
+
+    @property
+    def late_releases(self) -> list[int]:
+        """The events in which an answer was let go out of its recorded order."""
+        return self._session.released_late
+
+    def start(self) -> do.HandlerInfo:
+        """Its answer to `initialize`. Faulted if there is none."""
+        result = self._drive(on.Spawned())
+        assert isinstance(result, do.Ready)
+        return result.handler
+
+    def call(self, head: Head, seq: int, fn: str, event: Any) -> Outcome:
+        """What it answers to one event, its questions answered by `head`. Faulted if it does not."""
+        self._session.use(head)
+        result = self._drive(on.CallWanted(seq, fn, event))
+        assert isinstance(result, do.CallEnded)
+        return result.outcome
+
+    def close(self) -> Divergence | None:
+        """Shut it down, with every wait bounded; nothing of its group is left.
+
+        What it did wrong after its last answer (a second answer, a frame cut off) is the result.
+        """
+        if self._closed:
+            return None
+        self._closed = True
+        try:
+            if self._late is None and self._session.state is State.FAULTED:
+                return None
+            self._drive(on.CloseWanted())
+        except Faulted as fault:
+            return fault.divergence if fault.divergence.kind == "protocol" else None
+        finally:
+            self._process.kill()
+        return None
+
+    def _drive(self, event: on.Event) -> do.Ready | do.CallEnded | do.Closed:
+        self._result = self._late
+        if self._result is None:
+            self._step(event)
+        while self._result is None:
+            self._turn()
+        result = self._result
+        if isinstance(result, do.Fault):
+            self._process.read_remaining_stderr()
+            raise Faulted(result.divergence, before_ready=result.before_ready, stderr=self._process.stderr_tail())
+        return result
+
+    def _step(self, event: on.Event) -> None:
+        for command in self._session.step(event):
+            match command:
+                case do.SendFrame(frame):
+                    self._process.write(frame)
+                    if self._process.unwritten:
+                        self._wait_to_write(True)
+                case do.SetTimer(name, after_ms):
+                    self._deadlines[name] = time.monotonic() + after_ms / 1000
+                case do.ClearTimer(name):
+                    self._deadlines.pop(name, None)
+                case do.CloseInput():
+                    self._wait_to_write(False)
+                    self._process.close_input()
+                case do.Ready() | do.CallEnded() | do.Fault() | do.Closed():
+                    if self._result is None:
+                        self._result = command
+                    elif isinstance(command, do.Fault):
+                        # It came in the same breath as an answer: the answer stands, and the fault is next.
+                        self._late = command
+                case _:
+                    raise AssertionError(command)
+
+    def _turn(self) -> None:
+        for fd, _ in self._poll.poll(self._patience_ms()):
+            if fd == self._process.stdout:
+                self._read_output()
+            elif fd == self._process.stderr:
+                if not self._process.read_stderr():
+                    self._poll.unregister(fd)
+            elif fd == self._process.stdin:
+                self._process.write_more()
+                if not self._process.unwritten:
+                    self._wait_to_write(False)
+            else:
+                self._look_whether_it_ended()
+        if self._process.pidfd is None:
+            self._look_whether_it_ended()
+        if self._deadlines:
+            self._fire_timers()
+
+    def _patience_ms(self) -> float | None:
+        tick = TICK_MS if self._process.pidfd is None else None
+        if not self._deadlines:
+            return tick
+        left = max(0.0, (min(self._deadlines.values()) - time.monotonic()) * 1000)
+        return left if tick is None else min(left, tick)
+
+    def _fire_timers(self) -> None:
+        now = time.monotonic()
+        for name in [name for name, deadline in self._deadlines.items() if deadline <= now]:
+            del self._deadlines[name]
+            if name == "close":
+                # It had its time to go; `close` ends it.
+                self._result = do.Closed()
+            else:
+                self._step(on.TimerFired(name))
+
+    def _read_output(self) -> None:
+        data = self._process.read_output()
+        if data is None:
+            return
+        if not data:
+            self._poll.unregister(self._process.stdout)
+            self._output_open = False
+            # Most often the process is about to end; its status says more than the end of its output.
+            status = self._process.wait(LAST_GASP_SECONDS)
+            unfinished = self._lines.unfinished
+            self._gone = status is not None
+            self._step(on.OutputEnded(unfinished) if status is None else on.ProcessEnded(status, unfinished))
+            return
+        try:
+            lines = self._lines.feed(data)
+        except FrameTooLarge as error:
+            self._step(on.FrameRefused(str(error)))
+            return
+        for line in lines:
+            self._step(on.LineReceived(line))
+
+    def _look_whether_it_ended(self) -> None:
+        status = self._process.ended()
+        if status is None or self._gone:
+            return
+        # What it still wrote counts: it may have answered before it went. Bounded by the pipe, since the writer is
+        # gone; a grandchild that holds the pipe open can add to it, so by a number of reads too.
+        reads = 0
+        while self._output_open and reads < 1024 and (data := self._process.read_output()):
+            reads += 1
+            try:
+                for line in self._lines.feed(data):
+                    self._step(on.LineReceived(line))
+            except FrameTooLarge as error:
+                self._step(on.FrameRefused(str(error)))
+        self._gone = True
+        if self._process.pidfd is not None:
+            self._poll.unregister(self._process.pidfd)
+        self._step(on.ProcessEnded(status, self._lines.unfinished))
+
+    def _wait_to_write(self, wanted: bool) -> None:
+        stdin = self._process.stdin
+        if wanted == self._waits_to_write or stdin is None:
+            return
+        if wanted:
+            self._poll.register(stdin, select.POLLOUT)
+        else:
+            self._poll.unregister(stdin)
+        self._waits_to_write = wanted

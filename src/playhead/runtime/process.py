@@ -1,0 +1,223 @@
+"""A handler's process: its own group, both pipes non-blocking, every end of it bounded.
+
+Writing never blocks (what the pipe does not take is kept and written when it can), reading takes what is there, and
+ending it leaves nothing of its group behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from playhead.errors import HandlerStartError
+from playhead.runtime.guard import Guard
+
+READ_BYTES = 1 << 16
+STDERR_TAIL_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a handler: a command, never through a shell; where; with which additions to the environment."""
+
+    command: Sequence[str]
+    cwd: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    # What the handler's stderr is copied to while it runs, besides the tail that is kept; None: nothing.
+    stderr_to: int | None = None
+
+
+class Process:
+    """A running handler."""
+
+    def __init__(self, launch: Launch, guard: Guard) -> None:
+        try:
+            self._popen = subprocess.Popen(
+                list(launch.command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=launch.cwd,
+                env={**os.environ, **launch.env},
+                bufsize=0,
+                process_group=0,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            name = launch.cwd if isinstance(error, OSError) and error.filename == launch.cwd else launch.command[0]
+            raise HandlerStartError(
+                f"the handler cannot be started: {name}: {reason}",
+                fault="crash",
+                hint="is the command installed and executable?",
+            ) from None
+        self.pid = self._popen.pid
+        self._guard = guard
+        guard.watch(self.pid)
+        assert self._popen.stdin and self._popen.stdout and self._popen.stderr
+        self._stdin: int | None = self._popen.stdin.fileno()
+        self.stdout = self._popen.stdout.fileno()
+        self.stderr = self._popen.stderr.fileno()
+        for fd in (self._stdin, self.stdout, self.stderr):
+            os.set_blocking(fd, False)
+        self._unwritten: deque[bytes] = deque()
+        self._stderr_to = launch.stderr_to
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._status: str | None = None
+        self.pidfd = _pidfd(self.pid)
+
+    @property
+    def stdin(self) -> int | None:
+        """The descriptor to wait for when `unwritten`; None once closed."""
+        return self._stdin
+
+    @property
+    def unwritten(self) -> bool:
+        return bool(self._unwritten)
+
+    def write(self, data: bytes) -> None:
+        """Write what the pipe takes now and keep the rest."""
+        if self._stdin is None:
+            return
+        if not self._unwritten:
+            try:
+                written = os.write(self._stdin, data)
+            except BlockingIOError:
+                written = 0
+            except OSError:
+                # The reader is gone: its end is seen where its output ends.
+                return
+            if written == len(data):
+                return
+            data = data[written:]
+        self._unwritten.append(data)
+
+    def write_more(self) -> None:
+        """Go on with what was kept: the pipe takes bytes again."""
+        while self._unwritten and self._stdin is not None:
+            data = self._unwritten[0]
+            try:
+                # Slices of a view: a large frame is not copied again for every pipeful.
+                written = os.write(self._stdin, data[:READ_BYTES] if len(data) > READ_BYTES else data)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._unwritten.clear()
+                return
+            if written == len(data):
+                self._unwritten.popleft()
+            else:
+                self._unwritten[0] = memoryview(data)[written:]  # type: ignore[assignment]
+
+    def close_input(self) -> None:
+        if self._stdin is not None:
+            self._stdin = None
+            self._unwritten.clear()
+            assert self._popen.stdin
+            with contextlib.suppress(OSError):
+                self._popen.stdin.close()
+
+    def read_output(self) -> bytes | None:
+        """What is there now: b"" at the end of the stream, None when there is nothing yet."""
+        try:
+            return os.read(self.stdout, READ_BYTES)
+        except BlockingIOError:
+            return None
+
+    def read_stderr(self) -> bool:
+        """Take what is there into the tail; False at the end of the stream."""
+        try:
+            data = os.read(self.stderr, READ_BYTES)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        self._tail.append(data)
+        self._tail_size += len(data)
+        while self._tail_size - len(self._tail[0]) >= STDERR_TAIL_BYTES:
+            self._tail_size -= len(self._tail.popleft())
+        if self._stderr_to is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._stderr_to, data)
+        return True
+
+    def stderr_tail(self) -> str:
+        """The last 64 KiB of what it wrote to stderr, bytes that are no text escaped."""
+        return b"".join(self._tail)[-STDERR_TAIL_BYTES:].decode("utf-8", "backslashreplace")
+
+    def ended(self) -> str | None:
+        """How it ended, or None while it lives. It is not reaped yet: its group id cannot be another's."""
+        if self._status is None:
+            # Not process.wait(): a pipe that a grandchild inherited makes a dead child look alive.
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is not None:
+                self._status = _status_text(found.si_code, found.si_status)
+        return self._status
+
+    def wait(self, seconds: float) -> str | None:
+        """`ended`, after at most `seconds`."""
+        deadline = time.monotonic() + seconds
+        pause = 0.001
+        while self.ended() is None and (left := deadline - time.monotonic()) > 0:
+            if self.pidfd is not None:
+                import select
+
+                select.select([self.pidfd], [], [], left)
+            else:
+                time.sleep(min(pause, left))
+                pause = min(pause * 2, 0.05)
+        return self.ended()
+
+    def kill(self, *, grace_seconds: float = 0.3) -> None:
+        """End the whole group: politely, then not. Everything of this process is released."""
+        self.close_input()
+        if self.ended() is None:
+            self._signal(signal.SIGTERM)
+            self.wait(grace_seconds)
+        # Also after a good end: what it started and left running in its group goes with it.
+        self._signal(signal.SIGKILL)
+        self.wait(5.0)
+        self.read_remaining_stderr()
+        self._popen.wait()
+        self._guard.release(self.pid)
+        for stream in (self._popen.stdout, self._popen.stderr):
+            assert stream
+            stream.close()
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+            self.pidfd = None
+
+    def read_remaining_stderr(self) -> None:
+        """What stderr holds right now, bounded: a flood does not keep us."""
+        for _ in range(64):
+            with contextlib.suppress(OSError, ValueError):
+                before = self._tail_size
+                if not self.read_stderr() or self._tail_size == before:
+                    return
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+def _pidfd(pid: int) -> int | None:
+    """A descriptor that is readable once the process has ended, where the system has such a thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _status_text(code: int, status: int) -> str:
+    if code == os.CLD_EXITED:
+        return f"exit status {status}"
+    try:
+        return f"signal {signal.Signals(status).name}"
+    except ValueError:
+        return f"signal {status}"

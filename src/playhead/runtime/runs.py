@@ -1,0 +1,181 @@
+"""One scenario or one tape, one handler, from the first event to the last.
+
+The loops of record, verify and run, over anything that can be called with an event: a process, or a handler in the
+caller's own process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from playhead.engine.determinism import Sources
+from playhead.engine.divergence import Divergence
+from playhead.engine.heads import PlayHead, RecordHead
+from playhead.engine.outcomes import TranscriptHash
+from playhead.engine.verify import Judge, Stray, Verdict, VerifyOptions
+from playhead.errors import DeterminismError, HandlerStartError, UsageError
+from playhead.runtime.loop import Faulted
+from playhead.session.handler import Head
+from playhead.tape.model import Outcome, TapeCall
+from playhead.tape.recording_reader import RecordingReader
+from playhead.tape.recording_writer import RecordingWriter
+from playhead.tape.scenario import Scenario
+
+Progress = Callable[[int], None]
+
+
+class Caller(Protocol):
+    """A handler that has been started."""
+
+    @property
+    def stray(self) -> Stray: ...
+    @property
+    def late_releases(self) -> list[int]: ...
+    def call(self, head: Head, seq: int, fn: str, event: object) -> Outcome: ...
+
+
+@dataclass(slots=True)
+class AskCounts:
+    """How often a handler asked for what."""
+
+    now: int = 0
+    random: int = 0
+    respond: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        return {"now": self.now, "random": self.random, "respond": self.respond}
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What a recording run came to, before it is written."""
+
+    events: int = 0
+    asks: AskCounts = field(default_factory=AskCounts)
+
+
+def choose_function(functions: tuple[str, ...], wanted: str | None, taped: str | None = None) -> str:
+    """The function to call: the one wanted, the one on the tape, or the only one there is."""
+    if wanted is not None:
+        if wanted not in functions:
+            raise UsageError(f"the handler has no function {wanted!r}; it has {', '.join(functions)}")
+        return wanted
+    if taped is not None and taped in functions:
+        return taped
+    if len(functions) == 1:
+        return functions[0]
+    if taped is None and "handler" in functions:
+        return "handler"
+    missing = f"no function {taped!r}" if taped is not None else "several functions"
+    raise HandlerStartError(
+        f"the handler has {missing}; it has {', '.join(functions)}",
+        fault="protocol",
+        hint="--fn NAME chooses one",
+    )
+
+
+def recording_head(scenario: Scenario, sources: Sources) -> RecordHead:
+    """The head that records a scenario: over live or seeded sources, or over a frozen scenario's own answers."""
+    if scenario.lanes is None:
+        return RecordHead(sources)
+    return RecordHead(None, frozen=PlayHead(scenario.lanes()))
+
+
+def scenario_calls(scenario: Scenario) -> Iterator[TapeCall]:
+    """The events of a scenario as calls that are yet to be answered."""
+    if scenario.calls is not None:
+        return scenario.calls()
+    return (TapeCall(seq, event, None, None, None) for seq, event in enumerate(scenario.events()))
+
+
+def record_run(
+    calls: Iterable[TapeCall],
+    caller: Caller,
+    function: Callable[[str | None], str],
+    head: RecordHead,
+    writer: RecordingWriter,
+    progress: Progress,
+) -> Recorded:
+    """Hand every event to the handler and keep what it was given. DeterminismError where a frozen scenario runs dry."""
+    done = Recorded()
+    for call in calls:
+        fn = function(call.fn)
+        head.begin(call)
+        outcome = caller.call(head, call.seq, fn, call.event)
+        taken = head.end(outcome)
+        if head.diverged is not None:
+            found = head.diverged.at(seq=call.seq, call=call.seq)
+            raise DeterminismError(f"event {call.seq}: {found.message}", divergence=found.to_json())
+        for ask in taken.asks:
+            setattr(done.asks, ask.kind, getattr(done.asks, ask.kind) + 1)
+        writer.add(TapeCall(call.seq, call.event, fn, taken.asks, outcome, taken.said))
+        done.events += 1
+        progress(done.events)
+    return done
+
+
+def verify_run(
+    reader: RecordingReader,
+    caller: Caller,
+    function: Callable[[str | None], str],
+    options: VerifyOptions,
+    progress: Progress,
+    close: Callable[[], Divergence | None],
+) -> Verdict:
+    """Replay every call and judge it. A handler that crashes, hangs or breaks the protocol is a verdict as well.
+
+    `close` ends the handler and returns what it did wrong after its last answer (a Divergence), if anything.
+    """
+    judge = Judge(reader.hash, options)
+    head = PlayHead(None if reader.has_boundaries else reader.plain_lanes(), options.matching)
+    seq = None
+    try:
+        for call in reader.calls():
+            seq = call.seq
+            head.begin(call)
+            outcome = caller.call(head, call.seq, function(call.fn), call.event)
+            judge.call(call, outcome, head.end(outcome))
+            progress(call.seq + 1)
+        judge.end(head.left_at_the_end())
+    except Faulted as fault:
+        judge.fault(_placed(fault, seq))
+        close()
+    else:
+        late = close()
+        if late is not None:
+            judge.late_fault(replace(late, seq=seq, call=seq))
+    for late_seq in caller.late_releases:
+        judge.warn(f"event {late_seq}: an answer was held for its place in the recorded order and let go after 1 s")
+    return judge.verdict(caller.stray)
+
+
+def replay_run(
+    reader: RecordingReader,
+    caller: Caller,
+    function: Callable[[str | None], str],
+    keep: Callable[[int, Outcome], None],
+    progress: Progress,
+) -> tuple[str, DeterminismError | None]:
+    """Replay every call and hand out what it answered. The hash of the transcript, and the first question astray."""
+    head = PlayHead(None if reader.has_boundaries else reader.plain_lanes())
+    transcript = TranscriptHash()
+    astray: DeterminismError | None = None
+    for call in reader.calls():
+        head.begin(call)
+        outcome = caller.call(head, call.seq, function(call.fn), call.event)
+        replay = head.end(outcome)
+        if replay.diverged is not None and astray is None:
+            found = replay.diverged.at(seq=call.seq, call=call.seq)
+            astray = DeterminismError(f"event {call.seq}: {found.message}", divergence=found.to_json())
+        transcript.add(call.seq, outcome)
+        keep(call.seq, outcome)
+        progress(call.seq + 1)
+    return transcript.hexdigest(), astray
+
+
+def _placed(fault: Faulted, seq: int | None) -> Divergence:
+    found = fault.divergence
+    placed = found if found.seq is not None else replace(found, seq=seq, call=seq)
+    return replace(placed, stderr=fault.stderr or None)

@@ -1,0 +1,106 @@
+"""Sequences longer than memory: values kept in a spool file in the order they came, and keys sorted by way of one.
+
+Spools are binary files made by the caller's factory, readable and seekable, and belong to whoever made them. Every
+iterator keeps its own place, so that several can walk one spool.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, Final, cast
+
+from playhead import jsontext
+from playhead.errors import InputOutputError
+from playhead.jsontext import Value
+
+OpenSpool = Callable[[], BinaryIO]
+SortKey = list[int | str]
+
+BLOCK_BYTES: Final = 1 << 16
+RUN_LENGTH: Final = 20_000  # keys held in memory before they are sorted and written away: a few megabytes
+
+
+class ValueSpool:
+    """Values, one compact JSON text a line. `append` gives the place that `at` takes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._end = file.seek(0, 2)
+
+    @property
+    def end(self) -> int:
+        return self._end
+
+    def append(self, value: Value) -> int:
+        """Add one value; its place."""
+        return self.append_all([value])
+
+    def append_all(self, values: Iterable[Value]) -> int:
+        """Add values; the place of the first."""
+        place = self._end
+        text = b"".join(jsontext.dumps(value) + b"\n" for value in values)
+        # An iterator may have moved the file since the last write.
+        self._file.seek(place)
+        self._file.write(text)
+        self._end = place + len(text)
+        return place
+
+    def at(self, place: int) -> Value:
+        """The value that was appended at `place`."""
+        self._file.seek(place)
+        return _loads(self._file.readline())
+
+    def between(self, start: int, stop: int) -> Iterator[Value]:
+        """The values of a range, read in blocks."""
+        while start < stop:
+            self._file.seek(start)
+            # To the end of the line: a compact JSON text has no line break in it, but may be longer than a block.
+            block = self._file.read(min(BLOCK_BYTES, stop - start))
+            if not block.endswith(b"\n"):
+                block += self._file.readline()
+            if not block:
+                raise InputOutputError("a temporary file is shorter than what was written to it")
+            start += len(block)
+            for line in block.split(b"\n")[:-1]:
+                yield _loads(line)
+
+
+def _loads(line: bytes) -> Value:
+    # One level more than a text may have: a webhook's payload, as deep as can be, may be wrapped in an object.
+    return jsontext.loads(line, depth=jsontext.MAX_DEPTH + 1)
+
+
+class SpoolSort:
+    """Sorts keys, lists of integers and strings with the same types at each place; many of them by way of a spool."""
+
+    def __init__(self, open_spool: OpenSpool, *, run_length: int = RUN_LENGTH) -> None:
+        self._open_spool = open_spool
+        self._run_length = run_length
+        self._spool: ValueSpool | None = None
+        self._runs: list[tuple[int, int]] = []
+        self._keys: list[SortKey] = []
+
+    def add(self, key: SortKey) -> None:
+        self._keys.append(key)
+        if len(self._keys) >= self._run_length:
+            self._write_run()
+
+    def __iter__(self) -> Iterator[SortKey]:
+        """The keys in order; may be asked for again, but nothing may be added in between."""
+        self._keys.sort()
+        runs: list[Iterable[SortKey]] = [self._keys]
+        runs.extend(self._read_run(start, stop) for start, stop in self._runs)
+        return heapq.merge(*runs)
+
+    def _write_run(self) -> None:
+        if self._spool is None:
+            self._spool = ValueSpool(self._open_spool())
+        self._keys.sort()
+        start = self._spool.append_all(cast("list[Value]", self._keys))
+        self._runs.append((start, self._spool.end))
+        self._keys.clear()
+
+    def _read_run(self, start: int, stop: int) -> Iterator[SortKey]:
+        assert self._spool is not None
+        return cast("Iterator[SortKey]", self._spool.between(start, stop))

@@ -1,0 +1,291 @@
+"""Writes a recording v1 call by call, in memory that does not grow with the calls.
+
+The format keeps each kind of value in one array, so the arrays grow side by side in a `Spool` and are put one behind
+the other at the end: the bytes of JSON.stringify(x, null, 2), no newline at the end. Outputs are stored in the canonical
+form (keys sorted, numbers as ECMAScript writes them); events and answers as they came, 4.0 as 4.0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import Any, BinaryIO
+
+from playhead import jsontext
+from playhead.canonical import ArrayHash, checked_bytes
+from playhead.jsontext import Value, dumps_pretty
+from playhead.tape.boundaries import (
+    PLAYHEAD,
+    PLAYHEAD_VERSION,
+    call_value,
+    takes_from_clock,
+    takes_from_random,
+    takes_from_responses,
+)
+from playhead.tape.elements import Walker
+from playhead.tape.model import Ask, Meta, Raised, Returned, TapeCall
+from playhead.tape.spool import MEMORY_LIMIT, Lane, Spool
+
+RECORDING_VERSION = "1"
+
+_ANY_DEPTH = 1 << 62
+_DEFAULT_FUNCTION = "handler"
+
+
+class RecordingWriter:
+    """`add` the calls in order, then `finish`. `open_spool` gives an empty temporary file, for reading and writing."""
+
+    def __init__(self, open_spool: Callable[[], BinaryIO], *, memory_limit: int = MEMORY_LIMIT) -> None:
+        self._open_spool = open_spool
+        self._spool = Spool(open_spool, memory_limit=memory_limit)
+        self._events = self._spool.lane()
+        self._clock = self._spool.lane()
+        self._random = self._spool.lane()
+        self._responses: dict[str, Lane] = {}
+        self._entries = self._spool.lane()
+        self._calls = self._spool.lane()
+        self._hash = ArrayHash()
+        self._lost: Counter[str] = Counter()
+
+    @property
+    def call_count(self) -> int:
+        """How many calls were added."""
+        return self._events.count
+
+    def add(self, call: TapeCall) -> None:
+        """The next call. Raises NotCanonical for a value JSON cannot carry, and then nothing of the call is added.
+
+        ValueError: a `seq` out of order, a call whose asks or outcome are not known.
+        """
+        seq = self._events.count
+        if call.seq != seq:
+            raise ValueError(f"call {call.seq} where call {seq} comes next")
+        if call.asks is None:
+            raise ValueError(f"call {seq}: what it asked is not known")
+        pieces = [(self._events, dumps_pretty({"seq": seq, "event": call.event}, level=2))]
+        for ask in call.asks:
+            # An answer that was an error has a null in its place.
+            if takes_from_responses(ask):
+                pieces.append((self._responses_lane(ask.key), dumps_pretty(None if ask.error else ask.value, level=3)))
+            elif takes_from_clock(ask):
+                pieces.append((self._clock, dumps_pretty(ask.value, level=2)))
+            elif takes_from_random(ask):
+                pieces.append((self._random, dumps_pretty(ask.value, level=2)))
+        entry, hashed = _entry(call, seq)
+        pieces.append((self._entries, entry))
+        pieces.append((self._calls, dumps_pretty(call_value(call), level=3)))
+        self._hash.add_bytes(hashed)
+        for lane, text in pieces:
+            flat = lane is self._events or lane is self._clock or lane is self._random
+            self._spool.append(lane, b",\n    " if flat else b",\n      ", text)
+        self._note_losses(call)
+
+    def finish(
+        self, out: BinaryIO, meta: Meta, *, plain: bool = False, provenance: dict[str, Value] | None = None
+    ) -> str:
+        """Write the recording and give the hash of its transcript. The writer is used up.
+
+        `plain` leaves "@playhead" out and lays numbers and keys out as JavaScript does: byte for byte the file that the
+        format's first implementation would write. `losses` tells what that leaves behind.
+        """
+        digest = self._hash.hexdigest()
+        if not plain:
+            self._write(out, meta, digest, with_calls=True, provenance=provenance)
+        else:
+            # One writer: the plain form is made of the whole one, element by element.
+            if provenance is not None:
+                self._lost["provenance"] += 1
+            scratch = BytesIO() if self._spool.in_memory else self._open_spool()
+            with scratch:
+                self._write(scratch, meta, digest, with_calls=False, provenance=None)
+                self._lost["forms"] += write_as_javascript(scratch, out)
+        self._spool.close()
+        return digest
+
+    def close(self) -> None:
+        """Give the temporary file back; for a recording that will not be finished."""
+        self._spool.close()
+
+    def losses(self) -> list[str]:
+        """What a plain recording of these calls does not carry, a sentence each; complete after `finish`."""
+        return [
+            sentence.format(count=self._lost[name], plural="" if self._lost[name] == 1 else "s")
+            for name, sentence in _LOSSES.items()
+            if self._lost[name]
+        ]
+
+    def _responses_lane(self, key: str) -> Lane:
+        # Two halves of one character are that character in every text.
+        key = jsontext.joined(key)
+        lane = self._responses.get(key)
+        if lane is None:
+            lane = self._responses[key] = self._spool.lane()
+        return lane
+
+    def _write(
+        self, out: BinaryIO, meta: Meta, digest: str, *, with_calls: bool, provenance: dict[str, Value] | None
+    ) -> None:
+        out.write(b'{\n  "meta": ' + dumps_pretty(meta_value(meta), level=1))
+        for name, lane in (("events", self._events), ("clock", self._clock), ("random", self._random)):
+            out.write(b',\n  "%s": ' % name.encode())
+            self._write_array(out, lane, 1)
+        out.write(b',\n  "responses": {')
+        # A lane that only abandoned asks, or a call that was refused, would have opened has nothing to say.
+        filled = [(key, lane) for key, lane in self._responses.items() if lane.count]
+        for index, (key, lane) in enumerate(filled):
+            out.write((b"," if index else b"") + b"\n    " + jsontext.dumps(key) + b": ")
+            self._write_array(out, lane, 2)
+        out.write((b"\n  }" if filled else b"}") + b',\n  "transcript": {\n    "entries": ')
+        self._write_array(out, self._entries, 2)
+        out.write(b',\n    "hash": "%s"\n  }' % digest.encode())
+        if with_calls:
+            out.write(b',\n  "%s": {\n    "version": %d,\n    "policy": null,\n    "calls": ' % (
+                PLAYHEAD.encode(), PLAYHEAD_VERSION
+            ))
+            self._write_array(out, self._calls, 2)
+            if provenance is not None:
+                out.write(b',\n    "provenance": ' + dumps_pretty(provenance, level=2))
+            out.write(b"\n  }")
+        out.write(b"\n}")
+
+    def _write_array(self, out: BinaryIO, lane: Lane, level: int) -> None:
+        if not lane.count:
+            out.write(b"[]")
+            return
+        out.write(b"[\n" + b"  " * (level + 1))
+        for piece in self._spool.pieces(lane):
+            out.write(piece)
+        out.write(b"\n" + b"  " * level + b"]")
+
+    def _note_losses(self, call: TapeCall) -> None:
+        lost = self._lost
+        asks = call.asks or ()
+        if asks:
+            lost["boundaries"] += 1
+        if call.fn is not None and call.fn != _DEFAULT_FUNCTION:
+            lost["functions"] += 1
+        if call.said:
+            lost["said"] += 1
+        if isinstance(call.outcome, Raised):
+            lost["raised"] += 1
+        for ask in asks:
+            name = _loss_of(ask)
+            if name is not None:
+                lost[name] += 1
+            if ask.args or ask.kwargs:
+                lost["arguments"] += 1
+            if ask.by is not None:
+                lost["handed_over"] += 1
+            if ask.lane is not None:
+                lost["lanes"] += 1
+
+
+def meta_value(meta: Meta) -> dict[str, Value]:
+    """`meta` as it stands in the file."""
+    value: dict[str, Value] = {"recordingVersion": RECORDING_VERSION, "id": meta.id, "createdAt": meta.created_at}
+    if meta.note is not None:
+        value["note"] = meta.note
+    return {**value, **meta.extra}
+
+
+def write_as_javascript(source: BinaryIO, out: BinaryIO) -> int:
+    """Write a recording as JSON.stringify(JSON.parse(text), null, 2) would, without "@playhead", in flat memory.
+
+    Gives how many events and answers changed their text: 4.0 became 4, or integer-like keys moved to the front.
+    Raises JSONTextError for a text that is not JSON.
+    """
+    walker = Walker(source)
+    walker.begin()
+    changed = 0
+    for before, key, member in _members_in_order(walker, source, leave_out=PLAYHEAD):
+        out.write((before + b"\n  " if before else b"{\n  ") + jsontext.dumps(key) + b": ")
+        if key not in ("responses", "transcript") or member.kind() != "{":
+            changed += _rewrite(member, out, 1, counted=key == "events")
+            continue
+        closing = b"{}"
+        for inner_before, inner_key, inner in _members_in_order(member, source):
+            out.write((inner_before + b"\n    " if inner_before else b"{\n    ") + jsontext.dumps(inner_key) + b": ")
+            changed += _rewrite(inner, out, 2, counted=key == "responses")
+            closing = b"\n  }"
+        out.write(closing)
+    out.write(b"\n}")
+    return changed
+
+
+def _members_in_order(
+    walker: Walker, source: BinaryIO, *, leave_out: str | None = None
+) -> Iterator[tuple[bytes, str, Walker]]:
+    """The members of the object here as JavaScript orders them: the separator before, the key, a walker at the value."""
+    places: list[tuple[str, object]] = [(key, walker.offset) for key in walker.members() if key != leave_out]
+    before = b""
+    for key, place in jsontext.indexes_first(places):
+        assert isinstance(place, int)
+        yield before, key, Walker(source, start=place)
+        before = b","
+
+
+def _rewrite(walker: Walker, out: BinaryIO, level: int, *, counted: bool) -> int:
+    """The value here as JavaScript lays it out, arrays element by element; how many changed, where that is counted."""
+    if walker.kind() != "[":
+        out.write(dumps_pretty(walker.load(depth=_ANY_DEPTH), level=level, js=True))
+        return 0
+    changed = 0
+    separator = b"[\n" + b"  " * (level + 1)
+    empty = True
+    for element in walker.elements(depth=_ANY_DEPTH):
+        text = dumps_pretty(element, level=level + 1, js=True)
+        if counted and text != dumps_pretty(element, level=level + 1):
+            changed += 1
+        out.write(separator + text)
+        if empty:
+            separator = b"," + separator[1:]
+            empty = False
+    out.write(b"[]" if empty else b"\n" + b"  " * level + b"]")
+    return changed
+
+
+def _entry(call: TapeCall, seq: int) -> tuple[bytes, bytes]:
+    """The entry of the transcript as it stands in the file, and the canonical form that is hashed."""
+    match call.outcome:
+        case Returned(output):
+            canonical = checked_bytes(output)
+            # Read back, the canonical form has its keys and numbers in the form in which outputs are stored.
+            stored: dict[str, Any] = {"seq": seq, "output": jsontext.loads(canonical, depth=_ANY_DEPTH)}
+            hashed = b'{"output":%b,"seq":%d}' % (canonical, seq)
+        case Raised(error):
+            stored = {"seq": seq, "error": error}
+            reduced = {"message": error["message"], "type": error["type"]}
+            hashed = b'{"error":%b,"seq":%d}' % (checked_bytes(reduced), seq)
+        case None:
+            raise ValueError(f"call {seq}: how it ended is not known")
+    return dumps_pretty(stored, level=3), hashed
+
+
+def _loss_of(ask: Ask) -> str | None:
+    if ask.abandoned:
+        return "abandoned"
+    if ask.error is not None:
+        return "errors"
+    if ask.kind == "random" and ask.draw is not None:
+        return "draws"
+    if ask.kind == "now" and ask.clock != "wall":
+        return "monotonic"
+    return None
+
+
+_LOSSES = {
+    "boundaries": "which call asked what, and the order of asks of different kinds, of {count} call{plural}",
+    "arguments": "the arguments of {count} ask{plural}",
+    "handed_over": "when {count} answer{plural} were handed over, with other asks made in between",
+    "errors": "the error{plural} of {count} answer{plural}: null stands in their place",
+    "abandoned": "{count} ask{plural} still open when the call ended",
+    "draws": "{count} random draw{plural} other than a float",
+    "monotonic": "{count} reading{plural} of a monotonic clock",
+    "lanes": "the thread or task of {count} ask{plural}",
+    "functions": "the function name{plural} of {count} call{plural}",
+    "said": "what {count} call{plural} said about themselves (spans, notes, observations)",
+    "raised": "{count} call{plural} that raised: kept as entries with an error, which only playhead reads",
+    "provenance": "where the recording comes from",
+    "forms": "number forms and key order of {count} value{plural}: 4.0 is written 4, integer-like keys come first",
+}

@@ -1,0 +1,125 @@
+"""Every request that comes in goes through jsonrpcserver, and only here.
+
+It is handed a request that is already parsed and classified: its parser, its schema validation and its signature check
+are not used, since each costs more than the rest of the path, and params are checked by the methods themselves. Its
+package imports jsonschema on the way in (some 150 ms); only the dispatcher is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from playhead.wire import methods as wire
+from playhead.wire.message import Request
+from playhead.wire.peer import Peer
+
+Method = Callable[[Any], Any]
+
+# What a method returns when its answer is sent later, or never.
+LATER: Any = type("Later", (), {"__repr__": lambda self: "LATER"})()
+
+
+class RpcError(Exception):
+    """A method's refusal, with the code, message and data that go on the wire."""
+
+    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Dispatcher:
+    """`methods` take params and give a result, LATER, or raise RpcError or InvalidParams.
+
+    `unexpected` is told of any other exception and gives the reference that stands on the wire instead of its text.
+    """
+
+    def __init__(self, methods: Mapping[str, Method], unexpected: Callable[[Exception], str]) -> None:
+        library = _library()
+        self._request = library.request
+        self._left = library.left
+        self._dispatch = library.dispatch
+        self._methods = {name: self._adapted(method, library, unexpected) for name, method in methods.items()}
+
+    def _adapted(self, method: Method, library: _Library, unexpected: Callable[[Exception], str]) -> Callable[..., Any]:
+        success, refuse = library.success, library.refuse
+
+        def adapted(params: Any) -> Any:
+            try:
+                return success(method(params))
+            except RpcError as error:
+                raise refuse(error.code, error.message, error.data) from None
+            except wire.InvalidParams as error:
+                raise refuse(wire.INVALID_PARAMS, str(error), None) from None
+            except Exception as error:
+                raise refuse(wire.INTERNAL_ERROR, "internal error", {"reference": unexpected(error)}) from None
+
+        adapted.__signature__ = library.any_signature  # type: ignore[attr-defined]
+        return adapted
+
+    def answer(self, request: Request) -> bytes | None:
+        """The frame that answers a request, or None where the answer comes later."""
+        if request.method not in self._methods:
+            error = {"code": wire.METHOD_NOT_FOUND, "message": f"no method {request.method[:80]!r}"}
+            return Peer.error(request.id, error)
+        _, result = self._dispatch(self._methods, request.params, self._request(request.method, [], request.id))
+        if isinstance(result, self._left):
+            refusal = result._error
+            error = {"code": refusal.code, "message": refusal.message}
+            if isinstance(refusal.data, dict):
+                error["data"] = refusal.data
+            return Peer.error(request.id, error)
+        value = result._value.result
+        return None if value is LATER else Peer.result(request.id, value)
+
+
+class _AnySignature(inspect.Signature):
+    """Binds anything: the methods look at their params themselves."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, **kwargs: Any) -> Any:
+        return None
+
+
+class _Library:
+    """The parts of jsonrpcserver that are used, loaded without its package's own imports."""
+
+    def __init__(self) -> None:
+        whole = sys.modules.get("jsonrpcserver")
+        if whole is None:
+            spec = importlib.util.find_spec("jsonrpcserver")
+            assert spec is not None
+            sys.modules["jsonrpcserver"] = importlib.util.module_from_spec(spec)
+        try:
+            dispatcher = importlib.import_module("jsonrpcserver.dispatcher")
+            results = importlib.import_module("jsonrpcserver.result")
+            exceptions = importlib.import_module("jsonrpcserver.exceptions")
+            requests = importlib.import_module("jsonrpcserver.request")
+            either = importlib.import_module("oslash.either")
+        finally:
+            if whole is None:
+                # Whoever imports the package later gets all of it.
+                del sys.modules["jsonrpcserver"]
+        self.dispatch = dispatcher.dispatch_request
+        self.request = requests.Request
+        self.success = results.Success
+        self.refuse = exceptions.JsonRpcError
+        self.left = either.Left
+        self.any_signature = _AnySignature()
+
+
+_loaded: _Library | None = None
+
+
+def _library() -> _Library:
+    global _loaded
+    if _loaded is None:
+        _loaded = _Library()
+    return _loaded

@@ -1,0 +1,132 @@
+"""What one line is: a request, a notification, a response, or none of them.
+
+Every line gets exactly one of these readings. A line that is not a JSON object with `"jsonrpc":"2.0"` is stray output;
+one that is, or has such an object glued to other text, and yet breaks JSON-RPC or exactness, is malformed: the
+sender's fault.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from playhead import jsontext
+from playhead.errors import JSONTextError
+
+# The frame adds two levels around a value: {"params": {"value": V}}, {"result": {"output": V}}.
+FRAME_LEVELS = 2
+STRAY_SHOWN_BYTES = 200
+
+_FRAME_WITHIN = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2\.0"')
+
+Id = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    id: Id
+    method: str
+    params: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    method: str
+    params: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    id: Id | None
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """Output that is not the protocol's: quoted, escaped, at most 200 bytes of it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A frame that breaks the protocol. `id` is the request's, where one could be read, so that it can be refused."""
+
+    reason: str
+    text: str
+    id: Id | None = None
+    code: int = -32600
+
+
+Message = Request | Notification | Response | Stray | Malformed
+
+
+def read_message(line: bytes) -> Message:
+    """The reading of one line (without its line end)."""
+    if line.endswith(b"\r"):
+        line = line[:-1]
+    try:
+        frame = jsontext.loads(line, depth=jsontext.MAX_DEPTH + FRAME_LEVELS)
+    except JSONTextError as error:
+        return _unreadable(line, error)
+    if type(frame) is not dict or frame.get("jsonrpc") != "2.0":
+        return Stray(quoted(line))
+    method = frame.get("method")
+    if method is not None:
+        return _call(frame, method, line)
+    if "result" in frame or "error" in frame:
+        return _response(frame, line)
+    return Malformed("a frame has a method, a result or an error; this one has none", quoted(line))
+
+
+def _call(frame: dict[str, Any], method: Any, line: bytes) -> Message:
+    params = frame.get("params")
+    if type(method) is not str:
+        return Malformed("method is not a string", quoted(line), _usable_id(frame))
+    if "id" not in frame:
+        return Notification(method, params)
+    message_id = _usable_id(frame)
+    if message_id is None:
+        return Malformed("an id is a string or an integer; null, fractions and booleans are refused", quoted(line))
+    return Request(message_id, method, params)
+
+
+def _usable_id(frame: dict[str, Any]) -> Id | None:
+    value = frame.get("id")
+    return value if type(value) in (int, str) else None
+
+
+def _response(frame: dict[str, Any], line: bytes) -> Message:
+    if "result" in frame and "error" in frame:
+        return Malformed("a response has a result or an error, not both", quoted(line))
+    message_id = _usable_id(frame)
+    if "result" in frame:
+        if message_id is None:
+            return Malformed("a response carries the id of its request", quoted(line))
+        return Response(message_id, frame["result"])
+    error = frame["error"]
+    if type(error) is not dict or type(error.get("code")) is not int or type(error.get("message")) is not str:
+        return Malformed("an error has an integer code and a message", quoted(line))
+    if message_id is None and frame.get("id") is not None:
+        return Malformed("a response carries the id of its request", quoted(line))
+    return Response(message_id, None, error)
+
+
+def _unreadable(line: bytes, error: JSONTextError) -> Message:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as broken:
+        return Malformed(f"invalid UTF-8 at byte {broken.start} of the line", quoted(line))
+    if _FRAME_WITHIN.match(line.lstrip(b" \t")):
+        return Malformed(f"a frame that cannot be read: {error.reason} (column {error.column})", quoted(line))
+    if _FRAME_WITHIN.search(line):
+        return Malformed("text and a frame on one line", quoted(line))
+    return Stray(quoted(line))
+
+
+def quoted(line: bytes) -> str:
+    """A line for a report: printable ASCII as it is, everything else escaped, at most 200 bytes of it."""
+    shown = "".join(chr(b) if 0x20 <= b < 0x7F else f"\\x{b:02x}" for b in line[:STRAY_SHOWN_BYTES])
+    return shown if len(line) <= STRAY_SHOWN_BYTES else f"{shown}… ({len(line)} bytes)"

@@ -1,0 +1,75 @@
+"""One end of a two-way JSON-RPC conversation, with no I/O in it.
+
+It numbers what it asks, knows which answers are outstanding, and refuses an answer that nobody asked for or that comes
+twice. Ids belong to a direction: this end's and the other end's are two spaces and may collide. What it returns are
+bytes to be written; what it is given are lines that were read. It never answers a response.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from playhead import jsontext
+from playhead.wire.message import Id, Malformed, Message, Response, quoted, read_message
+
+Tag = TypeVar("Tag")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[Tag]):
+    """A response to a request of ours, with what the request was tagged with."""
+
+    tag: Tag
+    result: Any
+    error: dict[str, Any] | None
+
+
+class Peer(Generic[Tag]):
+    """`request` tags each question; `receive` gives the tag back with its answer."""
+
+    def __init__(self) -> None:
+        self._sent = 0
+        self._pending: dict[Id, Tag] = {}
+
+    def request(self, method: str, params: dict[str, Any], tag: Tag) -> bytes:
+        """A request frame; its id is the next number."""
+        self._sent += 1
+        self._pending[self._sent] = tag
+        return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}\n' % (
+            self._sent,
+            method.encode(),
+            jsontext.dumps(params),
+        )
+
+    @staticmethod
+    def notify(method: str, params: dict[str, Any]) -> bytes:
+        return b'{"jsonrpc":"2.0","method":"%b","params":%b}\n' % (method.encode(), jsontext.dumps(params))
+
+    @staticmethod
+    def result(message_id: Id, result: Any) -> bytes:
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_id_text(message_id), jsontext.dumps(result))
+
+    @staticmethod
+    def error(message_id: Id | None, error: dict[str, Any]) -> bytes:
+        shown = b"null" if message_id is None else _id_text(message_id)
+        return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (shown, jsontext.dumps(error))
+
+    def receive(self, line: bytes) -> Message | Reply[Tag]:
+        """The reading of one line; a response is matched with the request it answers."""
+        message = read_message(line)
+        if type(message) is not Response:
+            return message
+        if message.id is None:
+            assert message.error is not None
+            return Malformed(f"refused a frame of ours: {message.error['message']}", quoted(line))
+        # Only integers: ours are never strings, and "1" is not 1.
+        if type(message.id) is int and message.id in self._pending:
+            return Reply(self._pending.pop(message.id), message.result, message.error)
+        if type(message.id) is int and 0 < message.id <= self._sent:
+            return Malformed(f"answered request {message.id} twice", quoted(line))
+        return Malformed(f"answered request {message.id!r}, which was never asked", quoted(line))
+
+
+def _id_text(message_id: Id) -> bytes:
+    return b"%d" % message_id if type(message_id) is int else jsontext.dumps(message_id)
