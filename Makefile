@@ -6,7 +6,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types test-interpreters test-clients-python-interpreters bench protocol docs clean check
+.PHONY: help demo test lint types test-interpreters bench bench-check protocol docs clean check
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -40,6 +40,9 @@ types: $(VENV)/.ready
 
 test-interpreters: $(VENV)/.ready ## The core tests on every other Python found (3.11 and newer; the client from 3.9)
 	$(RUN)/python tools/interpreters.py
+
+bench-check: $(VENV)/.ready ## Hold the ratios that are safe on a noisy machine
+	$(RUN)/python -m bench --check
 
 bench: $(VENV)/.ready ## Measure; writes docs/benchmarks/results.json
 	$(RUN)/python -m bench

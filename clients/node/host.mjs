@@ -1,9 +1,10 @@
 // node host.mjs FILE: serves the handler of a file, or of an installed package, to the daemon on stdin and stdout.
 // A file that cannot be served ends the process with 1 and a short message on stderr, before initialize is answered.
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { serve } from './src/serve.mjs';
 import { report, takeStdio } from './src/stdio.mjs';
 
@@ -80,10 +81,17 @@ function explain(error, url) {
     return 'TypeScript needs Node 22.18 (from 22.6 with NODE_OPTIONS=--experimental-strip-types), or tsx installed beside it';
   }
   if (!(error instanceof Error)) return String(error);
-  const lines = String(error.stack ?? error).split('\n');
-  // A SyntaxError says where before it says what; the rest of a stack is Node's loader.
-  const own = lines.filter((line) => !/^\s+at .*\(?node:internal/.test(line));
-  return own.slice(0, 6).join('\n').trim();
+  const shown = (error instanceof SyntaxError && url !== undefined && checked(url)) || String(error.stack ?? error);
+  // The rest of a stack is Node's loader.
+  const own = shown.split('\n').filter((line) => line !== '' && !/^\s+at .*node:internal/.test(line));
+  return own.slice(0, 6).join('\n');
+}
+
+// An imported module's SyntaxError does not say where; Node's own check does.
+function checked(url) {
+  if (TYPESCRIPT.test(url.pathname)) return '';
+  const { status, stderr } = spawnSync(process.execPath, ['--check', fileURLToPath(url)], { encoding: 'utf8' });
+  return status === 0 ? '' : stderr;
 }
 
 function fail(message) {

@@ -306,7 +306,9 @@ def _function(options: HandlerOptions, info: HandlerInfo) -> Callable[[str | Non
     def chosen(taped: str | None) -> str:
         return choose_function(info.functions, options.fn, taped)
 
-    chosen(options.fn)
+    if options.fn is not None:
+        # A name that is not there is told before the first event.
+        chosen(None)
     return chosen
 
 

@@ -18,7 +18,7 @@ from playhead.tape.elements import Walker
 
 CHUNK_SIZES = [1, 2, 3, 7, 64, 65536]
 
-LIKE_CLOSINGS = ["}", "]", "\n}", "\n    }", "\n    },\n    {", '"', '\\"', "\\", ",", "\u2028", "\u0085", "\r\n  ]", "é😀"]
+LIKE_CLOSINGS = ["}", "]", "\n}", "\n    }", "\n    },\n    {", "\n]", '"', '\\"', "\\", ",", "\u2028", "\u0085", "é😀"]
 
 texts = st.text(max_size=5) | st.sampled_from(LIKE_CLOSINGS)
 scalars = (

@@ -1,19 +1,12 @@
 // The handler's side of the conversation: calls one at a time, questions out, answers handed over one a turn. No I/O of
-// its own: `wire` has send(text), receive() -> text (blocks), soon(run) (a later turn of the event loop) and end().
+// its own: `wire` has send(text), next() -> text that has come or null, receive() -> text (blocks), and soon(run), which
+// runs it in a later turn of the event loop.
 //
-// Everything that arrives goes through `accept`, which only files it. Code of the handler runs in `turn` alone, so a
-// frame that comes in the middle of a synchronous ctx.now() can never run a producer or resolve a promise there.
+// What arrives is only filed, at whatever moment it comes. Code of the handler runs in `turn` alone, so a frame that comes
+// in the middle of a synchronous ctx.now() can never run a producer or resolve a promise there.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createContext } from './context.mjs';
-import {
-  CallEnded,
-  Cancelled,
-  LimitExceeded,
-  ProtocolError,
-  fromWire,
-  revive,
-  toE,
-} from './errors.mjs';
+import { CallEnded, Cancelled, LimitExceeded, ProtocolError, fromWire, revive, toE } from './errors.mjs';
 import { MAX_FRAME_BYTES } from './framing.mjs';
 import { CODE, PROTOCOL, ask, failure, notification, parse, result } from './message.mjs';
 import { decoded, encode } from './values.mjs';
@@ -50,17 +43,11 @@ export class Peer {
     this.#revivers = revivers;
   }
 
-  /** Files one frame: answers go to who waits for them, requests are answered or queued. Runs no code of the handler. */
-  accept(text) {
-    const message = this.#read(text);
-    if (message !== null) this.#route(message);
-  }
-
   /** Files all frames that have come, then takes a turn, since bytes that arrive are a turn of the event loop. */
-  acceptAll(next) {
+  arrived() {
     const scheduled = this.#scheduled;
     this.#scheduled = true;
-    for (let text = next(); text !== null; text = next()) this.accept(text);
+    this.#drain();
     // A turn that is scheduled already takes its turn as it would have.
     if (!scheduled) this.turn();
   }
@@ -87,11 +74,16 @@ export class Peer {
       const message = this.#read(this.#wire.receive());
       if (message === null) continue;
       if (message.id === id && message.method === undefined) {
+        // What was read along with it waits in memory, where no event loop sees it.
+        this.#drain();
         if (message.error !== undefined) throw fromWire(message.error);
         return message.result;
       }
       this.#route(message);
-      if (call.cancelled) throw cancelled(call);
+      if (call.cancelled) {
+        this.#drain();
+        throw cancelled();
+      }
     }
   }
 
@@ -130,6 +122,16 @@ export class Peer {
   /** True inside a producer, whose questions are live and off the tape: its answer is the boundary. */
   get producing() {
     return this.#producing !== null && this.#producing.getStore() !== undefined;
+  }
+
+  #drain() {
+    for (let text = this.#wire.next(); text !== null; text = this.#wire.next()) this.#accept(text);
+  }
+
+  // Files one frame: answers go to who waits for them, requests are answered or queued. Runs no code of the handler.
+  #accept(text) {
+    const message = this.#read(text);
+    if (message !== null) this.#route(message);
   }
 
   #read(text) {
@@ -200,14 +202,14 @@ export class Peer {
   #notified({ method, params }) {
     if (method !== 'cancel' || !this.#initialized) return;
     const waiting = this.#handles.remove((handle) => handle.number === params?.call);
-    if (waiting !== undefined) return this.#wire.send(raised(waiting.id, toE(cancelled(waiting))));
+    if (waiting !== undefined) return this.#wire.send(raised(waiting.id, toE(cancelled())));
     const call = this.#call;
     if (call === null || call.number !== params?.call || call.cancelled) return;
     call.cancelled = true;
     for (const asked of call.open) {
       // What the daemon has already answered is not handed over any more.
       this.#answers.remove((answer) => answer.asked === asked);
-      this.#queue(asked, cancelled(call));
+      this.#queue(asked, cancelled());
     }
     this.#schedule();
   }
@@ -279,7 +281,7 @@ export class Peer {
     for (const asked of call.open) asked.settled = true;
     this.#asks.clear();
     this.#call = null;
-    if (call.cancelled) this.#wire.send(raised(call.id, toE(cancelled(call))));
+    if (call.cancelled) this.#wire.send(raised(call.id, toE(cancelled())));
     else if (e !== null) this.#wire.send(this.#raisedText(call, e));
     else this.#wire.send(result(call.id, `{"output":${text}}`));
     this.#scheduleRest();
@@ -363,7 +365,7 @@ export class Peer {
 
   #mayAsk(call) {
     if (call.over) return;
-    if (call.cancelled) throw cancelled(call);
+    if (call.cancelled) throw cancelled();
     this.#failedSettlement(call);
   }
 
@@ -415,7 +417,7 @@ function promised(value, onValue, onError) {
 
 const raised = (id, e) => result(id, `{"raised":${encode(e, 'the error')}}`);
 
-const cancelled = (call) => new Cancelled(`call ${call.number} was cancelled`);
+const cancelled = () => new Cancelled('the call was cancelled');
 
 const ended = (call) => new CallEnded(`call ${call.number} has been answered already`);
 

@@ -17,6 +17,7 @@ export function serve(handler, { name = 'handler', version = VERSION, constants 
   const end = () => process.exit(0);
   const wire = {
     send: stdio.write,
+    next: () => nextFrame(frames),
     soon: setImmediate,
     receive() {
       for (;;) {
@@ -29,7 +30,7 @@ export function serve(handler, { name = 'handler', version = VERSION, constants 
   const identity = { name, version, language: 'node', runtime: `Node ${process.version}` };
   const peer = new Peer(wire, functions, { identity, constants, revivers });
   process.on('unhandledRejection', unhandled);
-  stdio.listen(frames, () => peer.acceptAll(() => nextFrame(frames)), end);
+  stdio.listen(frames, () => peer.arrived(), end);
 }
 
 function functionsOf(handler) {

@@ -38,6 +38,8 @@ export function report(text) {
 
 function take(reader) {
   const out = takeStdout();
+  printWhole('stdout');
+  printWhole('stderr');
   const input = takeStdin(reader);
   return { write: writer(out), ...input };
 }
@@ -51,6 +53,22 @@ function takeStdout() {
   }
   redirectStdout();
   return own ?? 1;
+}
+
+// Node writes to a pipe without blocking and drops at exit what the pipe did not hold. The daemon ends us with an exit at
+// any moment and drains stderr, so these two block. Done when a stream is first used: most handlers print nothing.
+function printWhole(name) {
+  const before = Object.getOwnPropertyDescriptor(process, name);
+  if (before?.get === undefined) return;
+  let stream = null;
+  const get = () => {
+    if (stream === null) {
+      stream = before.get.call(process);
+      stream._handle?.setBlocking?.(true);
+    }
+    return stream;
+  };
+  Object.defineProperty(process, name, { ...before, get });
 }
 
 // A second description of a file has a second offset and would write over the first: only pipes and terminals are opened again.

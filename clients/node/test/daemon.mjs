@@ -50,19 +50,23 @@ export class Daemon {
       this.child = spawn(process.execPath, argv, { ...options, stdio: 'pipe' });
       this.input = this.child.stdin;
       this.output = this.child.stdout;
+      this.errors = this.child.stderr;
     } else {
       const down = pipePair();
       const up = pipePair();
-      this.child = spawn(process.execPath, argv, { ...options, stdio: [down.read, up.write, 'pipe'] });
-      fs.closeSync(down.read);
-      fs.closeSync(up.write);
+      const aside = pipePair();
+      this.child = spawn(process.execPath, argv, { ...options, stdio: [down.read, up.write, aside.write] });
+      for (const fd of [down.read, up.write, aside.write]) fs.closeSync(fd);
       this.input = new net.Socket({ fd: down.write, readable: false, writable: true });
       this.output = new net.Socket({ fd: up.read, readable: true, writable: false });
+      this.errors = new net.Socket({ fd: aside.read, readable: true, writable: false });
     }
     this.input.on('error', () => {});
     this.output.setEncoding('utf8').on('data', (text) => this.#arrived(text)).on('end', () => this.#line(null));
-    this.child.stderr.setEncoding('utf8').on('data', (text) => (this.stderr += text));
-    this.exited = new Promise((resolve) => this.child.on('close', (code, signal) => resolve({ code, signal, stderr: this.stderr })));
+    const silent = new Promise((resolve) => this.errors.on('end', resolve));
+    this.errors.setEncoding('utf8').on('data', (text) => (this.stderr += text));
+    const gone = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve({ code, signal })));
+    this.exited = Promise.all([gone, silent]).then(([status]) => ({ ...status, stderr: this.stderr }));
   }
 
   raw(text) {
@@ -122,6 +126,7 @@ export class Daemon {
     this.child.kill('SIGKILL');
     this.input.destroy();
     this.output.destroy();
+    this.errors.destroy();
   }
 
   #arrived(text) {

@@ -14,7 +14,7 @@ const RACE = `async (event, ctx) => {
   const at = [ctx.now()];
   const which = await Promise.race([first, other]);
   at.push(ctx.now());
-  near('near');
+  near?.('near');
   return { first: which, at, last: await first };
 }`;
 
@@ -24,6 +24,7 @@ const HANDLERS = {
   'abandoned-record': `async (event, ctx) => { ctx.respond('slow', () => new Promise(() => {})); return 'done'; }`,
   'abandoned-replay': `async (event, ctx) => { ctx.respond('slow', () => 1); return 'done'; }`,
   'ask-after-end': `(event, ctx) => { if (ctx.seq === 0) setImmediate(() => { try { ctx.now(); } catch (e) { if (e.name !== 'CallEnded') throw e; } }); }`,
+  'call-numbers': `(event, ctx) => ({ seq: ctx.seq, at: ctx.now() })`,
   'cancel-late': `() => 1`,
   'cancel-record': `(event, ctx) => ctx.respond('slow', () => new Promise((done) => setTimeout(done, 3600_000)))`,
   'cancel-replay': `(event, ctx) => ctx.respond('slow', () => 1)`,
@@ -57,7 +58,8 @@ const HANDLERS = {
   }`,
   'unknown-function': `() => null`,
   'unknown-members': null, // a handler that sends more than this one does
-  'unknown-method': null, // likewise
+  'unknown-method': `() => null`,
+  'unknown-method-asked': null, // likewise
   'version-negotiation': `() => null`,
   'version-refused': null, // a client of another version
 };
@@ -65,6 +67,11 @@ const HANDLERS = {
 if (!fs.existsSync(VECTORS)) {
   test('the vectors are not beside this package', { skip: true }, () => {});
 } else {
+  test('every vector is listed here, run or not', () => {
+    const there = fs.readdirSync(VECTORS).filter((name) => name.endsWith('.json'));
+    assert.deepEqual(Object.keys(HANDLERS).sort(), there.map((name) => name.slice(0, -5)).sort());
+  });
+
   for (const [name, source] of Object.entries(HANDLERS)) {
     if (source === null) continue;
     const vector = JSON.parse(fs.readFileSync(path.join(VECTORS, `${name}.json`), 'utf8'));

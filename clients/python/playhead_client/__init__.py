@@ -1,4 +1,4 @@
-"""Write a handler in Python: `handler(event, ctx)`, with everything that could differ between two runs taken from `ctx`."""
+"""Write a handler in Python: `handler(event, ctx)`, with whatever could differ between two runs taken from `ctx`."""
 
 from .context import Context
 from .errors import (

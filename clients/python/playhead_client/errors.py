@@ -89,7 +89,7 @@ def of_reply(error: Any) -> Exception:
 
 
 def revive(error: Error, revivers: Optional[Mapping[str, Reviver]] = None) -> Exception:
-    """The exception for `E`: by the registered reviver, else of Python's own class of that name, else a RecordedError."""
+    """The exception for `E`: by its registered reviver, else of Python's own class of that name, else RecordedError."""
     name = str(error.get("type", "Error"))
     message = str(error.get("message", ""))
     evidence = error.get("args")
@@ -154,7 +154,11 @@ def _stack(error: BaseException) -> str:
     import traceback  # Costs start-up time, and most handlers never raise.
 
     here = __file__.rpartition("/")[0] + "/"
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(here)]
+    frames = list(traceback.extract_tb(error.__traceback__))
+    # What stands in front of the handler is how it was called, by this package and by asyncio for it.
+    while frames and (frames[0].filename.startswith(here) or "/asyncio/" in frames[0].filename):
+        del frames[0]
+    frames = [frame for frame in frames if not frame.filename.startswith(here)]
     return "".join(traceback.format_list(frames[-10:]))[-4096:]
 
 

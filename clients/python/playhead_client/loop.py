@@ -62,6 +62,10 @@ class TurnLoop:
                     task.exception()  # Looked at, so that asyncio does not complain that nobody did.
         self.call = None
 
+    def close(self) -> None:
+        """The session is over."""
+        self.loop.close()
+
     def respond(self, key: str, produce: Optional[Produce], tail: bytes) -> Reply:
         """Ask at once; the reply is to be awaited."""
         call = self.call
@@ -96,9 +100,8 @@ class TurnLoop:
             question = arrivals[0]
             if not isinstance(question, _LoopQuestion):
                 return False
-            with call.connection.changed:
-                arrivals.popleft()
-                call.connection.changed.notify_all()
+            with call.connection.mutex:
+                call.leave(question)
             if question.hand_over():
                 return True
         return False

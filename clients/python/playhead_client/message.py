@@ -160,7 +160,7 @@ def _refuse_constant(text: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 _decode: Callable[[str], Any] = _DECODER.decode
 # Half the cost of `decode`, which looks for white space on both sides with regular expressions.
-_scan: Callable[[str, int], Tuple[Any, int]] = _DECODER.scan_once
+_scan: Callable[[str, int], Tuple[Any, int]] = getattr(_DECODER, "scan_once")  # noqa: B009 (typeshed does not know it)
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}

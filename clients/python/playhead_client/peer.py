@@ -21,21 +21,33 @@ from .framing import MAX_FRAME_BYTES, FrameBuffer
 from .message import loads
 
 Message = Dict[str, Any]
+Bell = Any  # threading.Lock is a class from 3.13 on, and a function before.
 READ_BYTES = 1 << 16
 
 
 class Waiter:
     """A request of ours that is open. `message` is its reply, once there is one."""
 
-    __slots__ = ("call", "message")
+    __slots__ = ("bell", "call", "message")
 
     def __init__(self, call: Any = None) -> None:
         self.call = call
         self.message: Optional[Message] = None
+        self.bell: Optional[Bell] = None  # Held while a thread sleeps on it; released to wake that thread alone.
 
     def arrive(self, message: Message) -> None:
         """The reply is here. Called under the connection's mutex, on whichever thread was reading."""
         self.message = message
+
+    def sleep_on(self) -> Bell:
+        bell = self.bell = threading.Lock()
+        bell.acquire()
+        return bell
+
+    def wake(self) -> None:
+        bell, self.bell = self.bell, None
+        if bell is not None:
+            bell.release()
 
 
 class Connection:
@@ -65,11 +77,11 @@ class Connection:
         self.on_message: Callable[[Message], Optional[bytes]] = lambda message: None
         self.on_end: Callable[[], None] = lambda: None
         self.on_fault: Callable[[str], None] = _raise_fault
-        self.mutex = threading.Lock()  # Guards everything below, and `message` of every waiter.
-        self.changed = threading.Condition(self.mutex)
+        self.mutex = threading.Lock()  # Guards everything below, and the members of every waiter.
         self._buffer = FrameBuffer()
         self._reading = False
-        self._followers = 0
+        self._followers: Dict[Waiter, None] = {}  # In the order they came. Woken one by one, never as a herd.
+        self._idle = Waiter()
 
     @classmethod
     def over_pipes(cls, in_fd: int, out_fd: int) -> Connection:
@@ -85,12 +97,17 @@ class Connection:
         mutex = self.mutex
         while True:
             with mutex:
-                while self._reading and waiter.message is None:
-                    self._follow()
                 if waiter.message is not None:
                     return waiter.message
-                self._reading = True
-            self._read_once()
+                lead = not self._reading
+                if lead:
+                    self._reading = True
+                else:
+                    bell = self._follow(waiter)
+            if lead:
+                self._read_once()
+            else:
+                self._sleep(waiter, bell)
             if self.ended and waiter.message is None:
                 raise errors.CallEnded("the daemon has closed the connection")
 
@@ -98,14 +115,24 @@ class Connection:
         """Block until the daemon wants something done; None at the end of input."""
         while True:
             with self.mutex:
-                while self._reading and not self.inbox:
-                    self._follow()
                 if self.inbox:
                     return self.inbox.popleft()
                 if self.ended:
                     return None
-                self._reading = True
-            self._read_once()
+                lead = not self._reading
+                if lead:
+                    self._reading = True
+                else:
+                    bell = self._follow(self._idle)
+            if lead:
+                self._read_once()
+            else:
+                self._sleep(self._idle, bell)
+
+    def queue(self, request: Message) -> None:
+        """Keep a request for `next_request`. Under the mutex."""
+        self.inbox.append(request)
+        self._idle.wake()
 
     def pump(self) -> None:
         """Take in what is here, without blocking. Another thread that reads already does it as well."""
@@ -128,12 +155,21 @@ class Connection:
         self.ended = True
         self.on_end()
 
-    def _follow(self) -> None:
-        self._followers += 1
+    def _follow(self, waiter: Waiter) -> Bell:
+        self._followers[waiter] = None
+        return waiter.sleep_on()
+
+    def _sleep(self, waiter: Waiter, bell: Bell) -> None:
+        woken = False
         try:
-            self.changed.wait()
+            bell.acquire()
+            woken = True
         finally:
-            self._followers -= 1
+            with self.mutex:
+                self._followers.pop(waiter, None)
+                if not woken:  # Interrupted: whoever was to read next must not be lost with this thread.
+                    waiter.bell = None
+                    self._pass_on()
 
     def _lead(self) -> bool:
         with self.mutex:
@@ -145,8 +181,15 @@ class Connection:
     def _rest(self) -> None:
         with self.mutex:
             self._reading = False
-            if self._followers:
-                self.changed.notify_all()
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        # Under the mutex. Without a reader one of those who sleep has to become it; at the end all have to know.
+        for waiter in self._followers:
+            if waiter.bell is not None:
+                waiter.wake()
+                if not self.ended:
+                    return
 
     def _read_once(self, flush: bool = True) -> None:
         # The caller holds the lead. It is given up in every case, or the others would wait for ever.
@@ -162,7 +205,7 @@ class Connection:
                 elif data is not None:
                     self.ended = True
                 if self._followers:
-                    self.changed.notify_all()
+                    self._pass_on()
         if fault is not None:
             self.on_fault(fault)
         elif not data:
@@ -184,6 +227,7 @@ class Connection:
                     waiter = self.waiting.pop(ident, None) if type(ident) is int else None
                     if waiter is not None:
                         waiter.arrive(message)
+                        waiter.wake()
                         continue
                     return f"a reply to a question that was not asked: id {ident!r}"
                 if frame.strip():

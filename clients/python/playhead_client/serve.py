@@ -78,13 +78,31 @@ class Session:
 
     def run(self, connection: Connection) -> None:
         """Serve until the end of input. The caller's thread runs the handlers."""
+        self.attach(connection)
+        try:
+            while self.serve_next():
+                pass
+        finally:
+            self.close()
+
+    def attach(self, connection: Connection) -> None:
+        """Answer what comes over this connection from now on."""
         self._connection = connection
         connection.on_message = self._on_message
-        while True:
-            request = connection.next_request()
-            if request is None:
-                return
-            self._handle(request)
+
+    def serve_next(self) -> bool:
+        """Handle one event, waiting for it. False at the end of input."""
+        request = self._connection.next_request()
+        if request is None:
+            return False
+        self._handle(request)
+        return True
+
+    def close(self) -> None:
+        """Give back what asynchronous handlers needed. Whoever calls `serve_next` calls this at the end."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
 
     def _on_message(self, message: Message) -> Optional[bytes]:
         """What can be said at once is; `handle` is queued. Under the connection's mutex."""
@@ -108,7 +126,7 @@ class Session:
         fault = self._fault(params)
         if fault is not None:
             return refusal(ident, -32602, fault)
-        self._connection.inbox.append(message)
+        self._connection.queue(message)
         return None
 
     def _initialize(self, ident: Any, params: Any) -> bytes:

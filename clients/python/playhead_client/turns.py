@@ -10,13 +10,14 @@ order is no longer promised. A handler of one thread pays nothing for any of thi
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections import deque
 from contextvars import ContextVar
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Mapping, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Mapping, Optional, Set
 
 from . import errors
 from .message import RESPOND, SETTLE, dumps, loads, member
@@ -122,14 +123,15 @@ class Call:
         """The daemon gives the call up: open questions fail. Under the connection's mutex."""
         self.cancelled = True
         self.trouble = errors.Cancelled("the call was cancelled")
-        self.arrivals.clear()
+        while self.arrivals:
+            self.arrivals.popleft().wake()
         gone: Message = {"error": {"code": -32800, "message": "the call was cancelled"}}
         for waiter in list(self.connection.waiting.values()):
             if waiter.call is self and waiter.message is None:
                 waiter.arrive(gone)
+                waiter.wake()
         if self.loop is not None:
             self.loop.wake()
-        self.connection.changed.notify_all()
 
     def tell(self, frame: bytes) -> None:
         """Send a notification of this call."""
@@ -174,29 +176,37 @@ class Call:
             if question.made and not self.settle(question):
                 raise errors.Cancelled("the call has ended")
             return
-        changed = self.connection.changed
+        mutex = self.connection.mutex
         try:
-            with changed:
-                while question in self.arrivals and self.arrivals[0] is not question:
-                    changed.wait()
+            with mutex:
+                behind = question in self.arrivals and self.arrivals[0] is not question
+                if behind:
+                    bell = question.sleep_on()
+            if behind:
+                bell.acquire()
             self._await_rest()
             if question.made and not self.settle(question):
                 raise errors.Cancelled("the call has ended")
             self._holder = get_ident()
         finally:
-            with changed:
-                if question in self.arrivals:
-                    self.arrivals.remove(question)
-                changed.notify_all()
+            with mutex:
+                self.leave(question)
             if self.loop is not None:
                 self.loop.wake()
 
+    def leave(self, question: Question) -> None:
+        """The question's turn is over; wake whose turn it is now. Under the connection's mutex."""
+        if question in self.arrivals:
+            self.arrivals.remove(question)
+            if self.arrivals:
+                self.arrivals[0].wake()
+
     def _await_rest(self) -> None:
         started = time.monotonic()
-        before: Dict[int, Tuple[int, int]] = {}
+        before: Dict[int, object] = {}
         while True:
             now = _look(get_ident(), self.producing)
-            stirring = {ident for ident, place in now.items() if before.get(ident) != place} or _could_run(now)
+            stirring = {ident for ident, place in now.items() if before.get(ident) != place}
             if not stirring:
                 return
             limit_s = HOLDER_LIMIT_S if self._holder in stirring else OTHERS_LIMIT_S
@@ -287,25 +297,41 @@ def too_long(size: int, limit_bytes: int) -> errors.LimitExceeded:
     return errors.LimitExceeded(f"a frame of {size} bytes; the largest is {limit_bytes}")
 
 
-def _look(me: int, left_out: Set[int]) -> Dict[int, Tuple[int, int]]:
-    return {
-        ident: (id(frame), frame.f_lasti)
-        for ident, frame in sys._current_frames().items()
+def _look(me: int, left_out: Set[int]) -> Dict[int, object]:
+    """Where each of the other threads stands: two equal looks, and it has not run in between."""
+    frames = sys._current_frames()
+    native = {thread.ident: thread.native_id for thread in threading.enumerate()}
+    places: Dict[int, object] = {
+        ident: (id(frame), frame.f_lasti, _schedule(native.get(ident)))
+        for ident, frame in frames.items()
         if ident != me and ident not in left_out
     }
+    if None in native:
+        places[0] = object()  # A thread that is being started stands nowhere yet, while its parent waits for it.
+    return places
 
 
-def _could_run(idents: Mapping[int, Any]) -> Set[int]:
-    """Those of the threads that the kernel would run: woken, though they have not moved yet."""
-    found: Set[int] = set()
-    for thread in threading.enumerate():
-        if thread.ident is None or thread.ident not in idents:
-            continue
-        try:
-            with open(f"/proc/self/task/{thread.native_id}/stat", "rb") as file:
-                # The name stands in parentheses and may hold anything, so the state is what follows the last one.
-                if file.read().rpartition(b") ")[2][:1] == b"R":
-                    found.add(thread.ident)
-        except OSError:  # Ended meanwhile, or no Linux: then where it stands has to do.
-            continue
-    return found
+def _schedule(native_id: Optional[int]) -> object:
+    """What the kernel knows of a thread: how often and how long it ran. Equal to nothing while it could run now."""
+    # Where a thread stands is not enough: one that has been woken has not moved yet, and one that went round a short
+    # loop is back where it was. Without Linux, or for a thread Python did not start, it has to do.
+    if native_id is None:
+        return None
+    state = _read(b"/proc/self/task/%d/stat" % native_id)
+    # The name stands in parentheses and may hold anything, so the state is what follows the last one.
+    if state.rpartition(b") ")[2][:1] == b"R":
+        return object()
+    return _read(b"/proc/self/task/%d/schedstat" % native_id)
+
+
+def _read(path: bytes) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 1024)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from playhead import jsontext
 from playhead.errors import HandlerError, PlayheadError
 
 EXIT_SAME = 0
@@ -50,6 +49,8 @@ def say(text: str = "", *, err: bool = False) -> None:
 
 def emit(value: Any) -> None:
     """Print one JSON value for a program, on one line."""
+    from playhead import jsontext
+
     sys.stdout.flush()
     sys.stdout.buffer.write(jsontext.dumps(value) + b"\n")
     sys.stdout.buffer.flush()

@@ -124,7 +124,7 @@ def check_draw(params: dict[str, Any]) -> dict[str, Any] | None:
     if kind == "sample":
         n = _integer(params, "n", 0, MAX_SAMPLE_POPULATION)
         return {"draw": "sample", "n": n, "k": _integer(params, "k", 0, min(n, MAX_SAMPLE_SIZE))}
-    raise ValueError(f"draw is {kind!r}; it is one of float, int, bytes, sample")
+    raise ValueError("draw is one of float, int, bytes, sample")
 
 
 def _integer(params: dict[str, Any], name: str, low: int | None = None, high: int | None = None) -> int:

@@ -115,10 +115,10 @@ def diff_entries(
     for a, b in zip_longest(expected, actual):
         if a is None:
             seq, outcome = b
-            yield Divergence("output", "only the second has this event", seq=seq, call=seq, actual=shown(outcome))
+            yield Divergence("output", "only the second has this event", seq=seq, call=seq, pointer="", actual=shown(outcome))
         elif b is None:
             seq, outcome = a
-            yield Divergence("output", "only the first has this event", seq=seq, call=seq, expected=shown(outcome))
+            yield Divergence("output", "only the first has this event", seq=seq, call=seq, pointer="", expected=shown(outcome))
         else:
             found = outcome_difference(a[1], b[1], rule)
             if found is not None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final
 
 from playhead.engine.determinism import Clock, Sources, draw_value
@@ -26,8 +28,8 @@ from playhead.engine.matching import (
     respond_question,
 )
 from playhead.errors import DeterminismError, UsageError
-from playhead.tape.model import Ask, Outcome, Raised, TapeCall
 from playhead.tape.lanes import Lanes
+from playhead.tape.model import Ask, Outcome, Raised, TapeCall
 
 
 class _Word:
@@ -80,11 +82,15 @@ class RecordHead:
         self._open: set[int] = set()
         self._rank = 0
         self.diverged: Divergence | None = None
-        self.held = False
 
     @property
     def asked(self) -> int:
         return len(self._asks)
+
+    @property
+    def held(self) -> bool:
+        """Whether an answer of a frozen scenario waits for its place in the recorded order."""
+        return self._frozen is not None and self._frozen.held
 
     def begin(self, call: TapeCall) -> None:
         self._asks = []
@@ -126,7 +132,6 @@ class RecordHead:
         self._open.add(number)
         if isinstance(given, Answer):
             self._hand_over(number, given)
-        self.held = self._frozen.held
         return given  # type: ignore[no-any-return]
 
     def _reading(self, clock: Clock) -> int | float:
@@ -149,21 +154,15 @@ class RecordHead:
 
     def released(self) -> list[tuple[int, Answer]]:
         """Answers of a frozen scenario that may be handed over by now."""
-        if self._frozen is None or not self._frozen.held:
-            return []
-        out = self._frozen.released()
-        for number, answer in out:
-            self._hand_over(number, answer)
-        self.held = self._frozen.held
-        return out
+        return [] if self._frozen is None else self._handing_over(self._frozen.released())
 
     def release_one(self) -> list[tuple[int, Answer]]:
-        if self._frozen is None:
-            return []
-        out = self._frozen.release_one()
+        """The first of those that wait, out of turn: nothing else has moved for too long."""
+        return [] if self._frozen is None else self._handing_over(self._frozen.release_one())
+
+    def _handing_over(self, out: list[tuple[int, Answer]]) -> list[tuple[int, Answer]]:
         for number, answer in out:
             self._hand_over(number, answer)
-        self.held = self._frozen.held
         return out
 
     def settle(self, number: int, answer: Answer) -> None:
@@ -220,9 +219,9 @@ class PlayHead:
         self._matcher: Matcher = LaneMatcher(())
         self._asked = 0
         self._ranks: dict[int, tuple[int, int]] = {}
-        self._waiting: dict[int, tuple[int, int, Answer]] = {}
+        # A heap of (rank, by, ask, answer); no two have one rank.
+        self._waiting: list[tuple[int, int, int, Answer]] = []
         self._next_rank = 0
-        self._never: set[int] = set()
         self._said: list[dict[str, Any]] = []
         self._counts = {"now": 0, "random": 0, "respond": 0}
         self.diverged: Divergence | None = None
@@ -238,7 +237,7 @@ class PlayHead:
 
     def begin(self, call: TapeCall) -> None:
         self._asked = 0
-        self._waiting = {}
+        self._waiting = []
         self._next_rank = 0
         self._said = []
         self._counts = {"now": 0, "random": 0, "respond": 0}
@@ -282,7 +281,7 @@ class PlayHead:
         if place is None:
             return answer
         by, rank = place
-        self._waiting[rank] = (by, number, answer)
+        heappush(self._waiting, (rank, by, number, answer))
         return HELD
 
     def _count(self, kind: str) -> None:
@@ -305,20 +304,19 @@ class PlayHead:
     def released(self) -> list[tuple[int, Answer]]:
         """(ask, answer) of every answer that may be handed over now, in the recorded order."""
         out: list[tuple[int, Answer]] = []
-        while self._next_rank in self._waiting and self._waiting[self._next_rank][0] <= self._asked:
-            _, number, answer = self._waiting.pop(self._next_rank)
-            self._next_rank += 1
-            out.append((number, answer))
+        # Below the next rank: its turn has passed, since a higher one was released late.
+        while self._waiting and self._waiting[0][0] <= self._next_rank and self._waiting[0][1] <= self._asked:
+            out.append(self._pop())
         return out
+
+    def _pop(self) -> tuple[int, Answer]:
+        rank, _, number, answer = heappop(self._waiting)
+        self._next_rank = max(self._next_rank, rank + 1)
+        return number, answer
 
     def release_one(self) -> list[tuple[int, Answer]]:
         """The answer of the lowest rank that waits, out of turn: nothing else has moved for too long."""
-        if not self._waiting:
-            return []
-        rank = min(self._waiting)
-        _, number, answer = self._waiting.pop(rank)
-        self._next_rank = rank + 1
-        return [(number, answer), *self.released()]
+        return [self._pop(), *self.released()] if self._waiting else []
 
     def settle(self, number: int, answer: Answer) -> None:
         """On replay no producer was asked for: a settle means that one ran, live."""
@@ -344,21 +342,24 @@ def hand_over_order(asks: Sequence[Ask]) -> dict[int, tuple[int, int]]:
     """For each answered `respond`, by its place: (asks made when it was handed over, rank among the answers).
 
     Empty when every answer was handed over before the handler asked again: then asking is order enough. An answer
-    without a stated rank was handed over at once, so these take the free ranks in ask order.
+    without a stated rank was handed over at once, so these take the free ranks in ask order; they wait for lower ranks
+    alone (a by of 0), since a question has been made as soon as it is asked.
     """
     if all(ask.by is None for ask in asks):
         return {}
     answered = [index for index, ask in enumerate(asks) if ask.kind == "respond" and not ask.abandoned]
-    stated = {ask.rank for index in answered if (ask := asks[index]).by is not None}
-    free = iter(rank for rank in range(len(answered)) if rank not in stated)
-    order: dict[int, tuple[int, int]] = {}
+    by_rank: dict[int, int] = {}
     for index in answered:
         ask = asks[index]
-        if ask.by is None:
-            order[index] = (index + 1, next(free, index))
-        else:
-            order[index] = (ask.by, index if ask.rank is None else ask.rank)
-    return order
+        # Of two that claim one place, which only a tampered tape has, the first gets it: no answer is ever lost.
+        if ask.by is not None and ask.rank is not None:
+            by_rank.setdefault(ask.rank, index)
+    ranked = set(by_rank.values())
+    free = (rank for rank in count() if rank not in by_rank)
+    by_rank |= {rank: index for index, rank in zip((i for i in answered if i not in ranked), free, strict=False)}
+    # Without gaps: a rank that no answer has is never out, and would be waited for.
+    in_order = [by_rank[rank] for rank in sorted(by_rank)]
+    return {index: (asks[index].by or 0, rank) for rank, index in enumerate(in_order)}
 
 
 __all__ = [

@@ -8,14 +8,16 @@ for recordings that know neither arguments nor call boundaries. A question that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop
 from typing import Any, Literal, Protocol
 
 from playhead import canonical
 from playhead.engine.divergence import Diverged, Divergence
-from playhead.tape.model import Ask
 from playhead.tape.lanes import END, Lanes
+from playhead.tape.model import Ask
 
 Matching = Literal["lanes", "sequence"]
 
@@ -101,14 +103,14 @@ def _unknown(question: dict[str, Any], scope: str) -> Diverged:
     return _diverged("question", f"asked {_name(question)}, which the {scope} does not know", question)
 
 
-def _other_arguments(question: dict[str, Any], known: Sequence[Ask]) -> Diverged:
-    recorded = question_of(known[0])
+def _other_arguments(question: dict[str, Any], recorded: Ask) -> Diverged:
+    expected = question_of(recorded)
     return Diverged(
         Divergence(
             "question",
             f"asked {_name(question)} with arguments that no unread answer was recorded for",
             question=question,
-            expected={name: recorded[name] for name in ("args", "kwargs") if name in recorded},
+            expected={name: expected[name] for name in ("args", "kwargs") if name in expected},
             actual={name: question[name] for name in ("args", "kwargs") if name in question},
         )
     )
@@ -128,6 +130,64 @@ def _other_draw(question: dict[str, Any], recorded: Ask) -> Diverged:
     )
 
 
+class _Key:
+    """The answers of one key, each found by its arguments in the time of one look-up, the first unread one first."""
+
+    def __init__(self) -> None:
+        self.members: list[int] = []
+        self._start = 0
+        # Made when a question comes out of the recorded order: most calls never need it.
+        self._by_arguments: dict[bytes | None, deque[int]] | None = None
+
+    def take(
+        self, asks: Sequence[Ask], taken: bytearray, args: list[Any] | None, kwargs: dict[str, Any] | None
+    ) -> int | None:
+        """The place of the first unread answer whose arguments are equal, now taken; None if there is none."""
+        while self._start < len(self.members) and taken[self.members[self._start]]:
+            self._start += 1
+        if self._start == len(self.members):
+            return None
+        first = self.members[self._start]
+        if same_arguments(asks[first], args, kwargs):
+            taken[first] = 1
+            return first
+        if self._by_arguments is None:
+            self._by_arguments = {}
+            for index in self.members[self._start :]:
+                if not taken[index]:
+                    self._by_arguments.setdefault(_arguments_of(asks[index]), deque()).append(index)
+        return _take_first(self._by_arguments, [_arguments(args, kwargs), None], taken)
+
+
+def _take_first(places: Mapping[Any, deque[int]], names: Iterable[Any], taken: bytearray) -> int | None:
+    """The first untaken place under any of `names`, now taken."""
+    found = _first(places, names, taken)
+    if found is not None:
+        taken[found] = 1
+    return found
+
+
+def _first(places: Mapping[Any, deque[int]], names: Iterable[Any], taken: bytearray) -> int | None:
+    found: int | None = None
+    for name in names:
+        queue = places.get(name)
+        while queue and taken[queue[0]]:
+            queue.popleft()
+        if queue and (found is None or queue[0] < found):
+            found = queue[0]
+    return found
+
+
+def _arguments(args: list[Any] | None, kwargs: dict[str, Any] | None) -> bytes:
+    """The same bytes for equal arguments."""
+    return canonical.checked_bytes([args or [], kwargs or {}]) if args or kwargs else b""
+
+
+def _arguments_of(ask: Ask) -> bytes | None:
+    """None where they are not known: such an answer fits any."""
+    return _arguments(ask.args, ask.kwargs) if ask.args_known else None
+
+
 class LaneMatcher:
     """One call's asks as independent lanes."""
 
@@ -137,11 +197,14 @@ class LaneMatcher:
         self._left = len(asks)
         self._clocks: dict[tuple[str | None, str], list[int]] = {}
         self._randoms: dict[str | None, list[int]] = {}
-        self._keys: dict[tuple[str | None, str], list[int]] = {}
+        self._keys: dict[tuple[str | None, str], _Key] = {}
         self._next: dict[Any, int] = {}
         for index, ask in enumerate(asks):
             if ask.kind == "respond":
-                self._keys.setdefault((ask.lane, ask.key), []).append(index)
+                key = self._keys.get((ask.lane, ask.key))
+                if key is None:
+                    key = self._keys[ask.lane, ask.key] = _Key()
+                key.members.append(index)
             elif ask.kind == "now":
                 self._clocks.setdefault((ask.lane, ask.clock), []).append(index)
             else:
@@ -152,7 +215,10 @@ class LaneMatcher:
         members = self._clocks.get((lane, clock))
         if members is None:
             raise _unknown(question, "recorded call")
-        return self._asks[self._take_next(("now", lane, clock), members, question)]
+        lane_name = ("now", lane, clock)
+        if self._next.get(lane_name, 0) == len(members):
+            raise _exhausted(question, "recorded call")
+        return self._asks[self._take_next(lane_name, members)]
 
     def random(self, draw: dict[str, Any] | None, lane: str | None) -> Ask:
         question = {"method": "random", **(draw or {"draw": "float"})}
@@ -161,16 +227,18 @@ class LaneMatcher:
             raise _unknown(question, "recorded call")
         lane_name = ("random", lane)
         place = self._next.get(lane_name, 0)
-        if place < len(members) and not _same_draw(self._asks[members[place]].draw, draw):
+        if place == len(members):
+            if any(_same_draw(self._asks[index].draw, draw) for index in members):
+                raise _exhausted(question, "recorded call")
+            raise _other_draw(question, self._asks[members[-1]])
+        if not _same_draw(self._asks[members[place]].draw, draw):
             if any(_same_draw(self._asks[index].draw, draw) for index in members[place + 1 :]):
                 raise _diverged("order", "drew something that the recording drew later", question)
             raise _other_draw(question, self._asks[members[place]])
-        return self._asks[self._take_next(lane_name, members, question)]
+        return self._asks[self._take_next(lane_name, members)]
 
-    def _take_next(self, lane_name: Any, members: list[int], question: dict[str, Any]) -> int:
+    def _take_next(self, lane_name: Any, members: list[int]) -> int:
         place = self._next.get(lane_name, 0)
-        if place == len(members):
-            raise _exhausted(question, "recorded call")
         self._next[lane_name] = place + 1
         index = members[place]
         self._taken[index] = 1
@@ -180,110 +248,114 @@ class LaneMatcher:
     def respond(
         self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None
     ) -> tuple[int, Ask]:
-        members = self._keys.get((lane, key))
-        if members is None:
+        known = self._keys.get((lane, key))
+        if known is None:
             raise _unknown(respond_question(key, args, kwargs), "recorded call")
-        # Everything before `start` is taken: a call that asks one key ten thousand times stays linear.
-        start = self._next.get((lane, key), 0)
-        for place in range(start, len(members)):
-            index = members[place]
-            if self._taken[index]:
-                continue
-            if same_arguments(self._asks[index], args, kwargs):
-                self._taken[index] = 1
-                self._left -= 1
-                while start < len(members) and self._taken[members[start]]:
-                    start += 1
-                self._next[(lane, key)] = start
-                return index, self._asks[index]
-        question = respond_question(key, args, kwargs)
-        unread = [self._asks[index] for index in members if not self._taken[index]]
-        read_equal = any(
-            self._taken[index] and same_arguments(self._asks[index], args, kwargs) for index in members
-        )
-        if not unread or read_equal:
-            raise _exhausted(question, "recorded call")
-        raise _other_arguments(question, unread)
+        index = known.take(self._asks, self._taken, args, kwargs)
+        if index is None:
+            question = respond_question(key, args, kwargs)
+            # Exhausted where the question is the tape's and all its answers are read; a question that the tape never
+            # had an answer to is another one, however many answers its key has left.
+            if any(same_arguments(self._asks[member], args, kwargs) for member in known.members):
+                raise _exhausted(question, "recorded call")
+            unread = (member for member in known.members if not self._taken[member])
+            raise _other_arguments(question, self._asks[next(unread, known.members[-1])])
+        self._left -= 1
+        return index, self._asks[index]
 
     def unread(self) -> Unread | None:
         return _unread_of(self._asks, self._taken, self._left)
 
 
 class SequenceMatcher:
-    """One call's asks as one sequence, as far as the tape knows an order."""
+    """One call's asks as one sequence, as far as the tape knows an order; each lane is a sequence of its own.
+
+    A question takes the first unread answer to an equal question, if everything that was handed over before that was
+    asked has been taken. An answer without `by` was handed over before the next question, so on a tape that has none
+    this is the next answer, and no other.
+    """
 
     def __init__(self, asks: Sequence[Ask]) -> None:
         self._asks = asks
         self._taken = bytearray(len(asks))
         self._left = len(asks)
-        self._first = 0
-        self._knows_order = any(ask.by is not None for ask in asks)
+        self._equal: dict[Any, deque[int]] = {}
+        # By lane, a heap of (asks made when the answer was handed over, place): what is on top and not taken yet
+        # bars every question that was asked after that. A heap, so that a call of any length costs n log n.
+        self._barring: dict[str | None, list[tuple[int, int]]] = {}
+        for index, ask in enumerate(asks):
+            self._equal.setdefault(_name_of(ask), deque()).append(index)
+            if not ask.abandoned:
+                handed_over = (index + 1 if ask.by is None else max(ask.by, index + 1), index)
+                self._barring.setdefault(ask.lane, []).append(handed_over)
+        for barring in self._barring.values():
+            heapify(barring)
 
     def now(self, clock: str, lane: str | None) -> Ask:
-        def equal(ask: Ask) -> bool:
-            return ask.kind == "now" and ask.clock == clock and ask.lane == lane
-
-        return self._take(equal, {"method": "now", "clock": clock})[1]
+        return self._take([("now", clock, lane)], lane, {"method": "now", "clock": clock})[1]
 
     def random(self, draw: dict[str, Any] | None, lane: str | None) -> Ask:
-        def equal(ask: Ask) -> bool:
-            return ask.kind == "random" and _same_draw(ask.draw, draw) and ask.lane == lane
-
-        return self._take(equal, {"method": "random", **(draw or {"draw": "float"})})[1]
+        return self._take([_draw_name(draw, lane)], lane, {"method": "random", **(draw or {"draw": "float"})})[1]
 
     def respond(
         self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None
     ) -> tuple[int, Ask]:
-        def equal(ask: Ask) -> bool:
-            return (
-                ask.kind == "respond" and ask.key == key and ask.lane == lane and same_arguments(ask, args, kwargs)
-            )
+        names = [("respond", key, _arguments(args, kwargs), lane), ("respond", key, None, lane)]
+        return self._take(names, lane, respond_question(key, args, kwargs))
 
-        return self._take(equal, respond_question(key, args, kwargs))
-
-    def _take(self, equal: Any, question: dict[str, Any]) -> tuple[int, Ask]:
-        later = False
-        for index in range(self._first, len(self._asks)):
-            if self._taken[index]:
-                continue
-            if equal(self._asks[index]):
-                if self._may_come(index):
-                    self._taken[index] = 1
-                    self._left -= 1
-                    while self._first < len(self._asks) and self._taken[self._first]:
-                        self._first += 1
-                    return index, self._asks[index]
-                later = True
-            if not self._knows_order:
-                # The next answer only: what stands behind it can be named, but not taken.
-                later = later or any(equal(self._asks[i]) for i in range(index + 1, len(self._asks)))
-                break
-        if later:
-            recorded = self._asks[self._first]
+    def _take(self, names: list[Any], lane: str | None, question: dict[str, Any]) -> tuple[int, Ask]:
+        index = _first(self._equal, names, self._taken)
+        if index is None:
+            raise self._no_answer(names, lane, question)
+        barring = self._barring.get(lane, [])
+        while barring and self._taken[barring[0][1]]:
+            heappop(barring)
+        # Nothing behind `index` can bar it: it was handed over after it was asked, and that was later.
+        if barring and barring[0][0] <= index:
             raise Diverged(
                 Divergence(
                     "order",
                     f"asked {_name(question)} before what comes first on the tape",
                     question=question,
-                    expected=question_of(recorded),
+                    expected=question_of(self._asks[barring[0][1]]),
                     actual=question,
                 )
             )
-        if any(self._taken[i] and equal(ask) for i, ask in enumerate(self._asks)):
-            raise _exhausted(question, "recorded call")
-        raise _unknown(question, "recorded call")
+        self._taken[index] = 1
+        self._left -= 1
+        return index, self._asks[index]
 
-    def _may_come(self, index: int) -> bool:
-        lane = self._asks[index].lane
-        for before in range(self._first, index):
-            ask = self._asks[before]
-            handed_over_by = before + 1 if ask.by is None else ask.by
-            if not self._taken[before] and not ask.abandoned and ask.lane == lane and handed_over_by <= index:
-                return False
-        return True
+    def _no_answer(self, names: list[Any], lane: str | None, question: dict[str, Any]) -> Diverged:
+        # A name whose answers are all read is still known.
+        if any(name in self._equal for name in names):
+            return _exhausted(question, "recorded call")
+        alike = [
+            index
+            for index, ask in enumerate(self._asks)
+            if ask.lane == lane and ask.kind == question["method"] and ask.key == question.get("key", "")
+        ]
+        if question["method"] == "now" or not alike:
+            return _unknown(question, "recorded call")
+        recorded = self._asks[next((index for index in alike if not self._taken[index]), alike[-1])]
+        other = _other_draw if question["method"] == "random" else _other_arguments
+        return other(question, recorded)
 
     def unread(self) -> Unread | None:
         return _unread_of(self._asks, self._taken, self._left)
+
+
+def _name_of(ask: Ask) -> Any:
+    """The same for equal questions; for `respond` with arguments that are not known, a name of its own."""
+    match ask.kind:
+        case "now":
+            return "now", ask.clock, ask.lane
+        case "random":
+            return _draw_name(ask.draw, ask.lane)
+    return "respond", ask.key, _arguments_of(ask), ask.lane
+
+
+def _draw_name(draw: dict[str, Any] | None, lane: str | None) -> Any:
+    return "random", None if draw is None else tuple(sorted(draw.items())), lane
 
 
 def _unread_of(asks: Sequence[Ask], taken: bytearray, left: int) -> Unread | None:

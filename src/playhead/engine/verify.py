@@ -191,33 +191,40 @@ class Judge:
             self._first = divergence
 
     def verdict(self, stray: Stray) -> Verdict:
+        first, divergences = self._first, self._divergences
         if stray.lines and self._options.strict_stdout:
-            seq = stray.samples[0][0]
-            self._note(
-                Divergence(
-                    "protocol",
-                    f"printed on stdout, which belongs to the protocol: {stray.samples[0][1]}",
-                    seq=seq,
-                    call=seq,
-                    hint="log to stderr",
-                )
-            )
+            printed = _printed(stray)
+            divergences += 1
+            # It is known at the end only, and yet it may have come first.
+            if first is None or (printed.seq is not None and first.seq is not None and printed.seq < first.seq):
+                first = printed
         verified = self._counts["events"] > 0
         expected = self._expected_hash if self._expected is None else self._expected.hexdigest()
         actual = self._actual.hexdigest() if self._complete else None
-        ok = verified and self._first is None and actual == expected
+        ok = verified and first is None and actual == expected
         return Verdict(
             ok=ok,
-            verified=verified or self._first is not None,
+            verified=verified or first is not None,
             expected_hash=expected,
             actual_hash=actual,
-            divergence=self._first,
-            divergences=self._divergences,
+            divergence=first,
+            divergences=divergences,
             counts=Counts(**self._counts),
             stray=stray,
-            warnings=(*self._warnings, *(() if verified or self._first else (NOTHING_VERIFIED,))),
+            warnings=(*self._warnings, *(() if verified or first else (NOTHING_VERIFIED,))),
             options=self._options,
         )
+
+
+def _printed(stray: Stray) -> Divergence:
+    seq, text = stray.samples[0]
+    return Divergence(
+        "protocol",
+        f"printed on stdout, which belongs to the protocol: {text}",
+        seq=seq,
+        call=seq,
+        hint="log to stderr",
+    )
 
 
 NOTHING_VERIFIED = "the recording has no events, so nothing was verified"

@@ -7,6 +7,7 @@ runtime's.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -150,9 +151,11 @@ class HandlerSession:
         return out
 
     def _cancel_wanted(self, event: on.CancelWanted) -> list[do.Command]:
+        if self._cancelled:
+            return []
         self._cancelled = True
         out: list[do.Command] = [do.SendFrame(Peer.notify("cancel", {"call": self._seq}))]
-        return out + self._refuse_open("the call was cancelled")
+        return out + self._refuse_open("the call was cancelled") + self._quiet_again()
 
     def _close_wanted(self, event: on.CloseWanted) -> list[do.Command]:
         self._state = State.CLOSING
@@ -186,7 +189,7 @@ class HandlerSession:
                 return self._quiet_again()
             case Stray(text):
                 self._stray(text)
-                return []
+                return self._quiet_again()
             case Malformed(reason, text):
                 return self._broke(reason, shown=text)
         raise AssertionError(message)
@@ -228,7 +231,7 @@ class HandlerSession:
 
     def _quiet_again(self) -> list[do.Command]:
         """An answer that is held waits for a second without traffic: the clock starts anew at every line."""
-        if self._head is not None and self._head.held and self._state is State.CALLING:
+        if self._head is not None and self._head.held and self._state is State.CALLING and not self._cancelled:
             self._held_timer = True
             return [do.SetTimer("held", self._options.held_ms)]
         if self._held_timer:
@@ -265,7 +268,9 @@ class HandlerSession:
             raise RpcError(wire.NO_SUCH_CALL, f"call {call} is not open")
         return self._head
 
-    def _asking(self, params: Any, read: Callable[[dict[str, Any]], R]) -> tuple[Head, str | None, R]:
+    def _asking(
+        self, params: Any, read: Callable[[dict[str, Any]], R], question: Callable[[Head, str | None, R], Any]
+    ) -> Any:
         head = self._call_head(params)
         if self._cancelled:
             raise RpcError(wire.CANCELLED, "the call was cancelled")
@@ -273,33 +278,31 @@ class HandlerSession:
         if ask != head.asked + len(self._skipped):
             self._numbering = f"ask {ask} where {head.asked + len(self._skipped)} comes next"
             raise RpcError(wire.INVALID_PARAMS, self._numbering)
+        before = head.asked
         try:
-            return head, wire.optional_text(params, "lane"), read(params)
-        except wire.InvalidParams:
-            self._skipped.append(ask)
-            raise
+            return question(head, wire.optional_text(params, "lane"), read(params))
+        except Diverged as found:
+            raise _refusal(found.divergence) from None
+        finally:
+            # Refused for its params, or for a source that failed: the head has no place for it, and its number is
+            # used up.
+            if head.asked == before:
+                self._skipped.append(ask)
 
     def _now(self, params: Any) -> Any:
-        head, lane, clock = self._asking(params, wire.clock)
-        try:
-            return head.now(clock, lane)
-        except Diverged as found:
-            raise _refusal(found.divergence) from None
+        return self._asking(params, wire.clock, lambda head, lane, clock: head.now(clock, lane))
 
     def _random(self, params: Any) -> Any:
-        head, lane, draw = self._asking(params, _draw)
-        try:
-            return head.random(draw, lane)
-        except Diverged as found:
-            raise _refusal(found.divergence) from None
+        return self._asking(params, _draw, lambda head, lane, draw: head.random(draw, lane))
 
     def _respond(self, params: Any) -> Any:
-        head, lane, (key, args, kwargs) = self._asking(params, wire.question)
+        return self._asking(params, wire.question, self._responding)
+
+    def _responding(
+        self, head: Head, lane: str | None, asked: tuple[str, list[Any] | None, dict[str, Any] | None]
+    ) -> Any:
         number = head.asked
-        try:
-            given = head.respond(key, args, kwargs, lane)
-        except Diverged as found:
-            raise _refusal(found.divergence) from None
+        given = head.respond(*asked, lane)
         if given is PRODUCE:
             return {"produce": True}
         if given is HELD:
@@ -316,7 +319,9 @@ class HandlerSession:
             Answer(params["value"]) if "value" in params else Answer(None, wire.error_object(params["error"]))
         )
         try:
-            head.settle(ask - sum(skipped < ask for skipped in self._skipped), answer)
+            if ask in self._skipped:
+                raise NoSuchAsk
+            head.settle(ask - bisect_left(self._skipped, ask), answer)
         except NoSuchAsk:
             found = Divergence("escaped", f"settled ask {ask}, which it was not asked to produce", ask=ask)
             head.escaped(found)
@@ -327,12 +332,17 @@ class HandlerSession:
 
     def _reply(self, reply: Reply[_Asked]) -> list[do.Command]:
         match reply.tag:
+            case _Asked.SHUTDOWN:
+                if reply.error is not None:
+                    return self._broke(f"answered shutdown with a fault of the machinery: {_error_text(reply.error)}")
+                return [do.CloseInput()]
+            case _ if self._state is State.CLOSING:
+                # The session was closed at once, and nobody waits for this any more.
+                return []
             case _Asked.INITIALIZE:
                 return self._initialized(reply)
             case _Asked.HANDLE:
                 return self._handled(reply)
-            case _Asked.SHUTDOWN:
-                return [do.CloseInput()]
 
     def _initialized(self, reply: Reply[_Asked]) -> list[do.Command]:
         if reply.error is not None:
@@ -402,7 +412,7 @@ class HandlerSession:
 
     def _timer(self, event: on.TimerFired) -> list[do.Command]:
         match event.name:
-            case "held" if self._state is State.CALLING and self._head is not None:
+            case "held" if self._state is State.CALLING and self._head is not None and self._head.held:
                 self._held_timer = False
                 self.released_late.append(self._seq)
                 return self._release(self._head.release_one()) + self._quiet_again()
@@ -462,7 +472,7 @@ def _handler_info(result: Any) -> do.HandlerInfo | str:
     if type(result) is not dict:
         return "the result is not an object"
     if result.get("protocol") not in wire.PROTOCOL_VERSIONS or type(result.get("protocol")) is not int:
-        return f"it chose protocol {result.get('protocol')!r}, which was not offered"
+        return f"it chose protocol {shorten(repr(result.get('protocol')), 40)}, which was not offered"
     handler = result.get("handler")
     if type(handler) is not dict:
         return "/handler is not an object"

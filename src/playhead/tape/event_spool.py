@@ -20,55 +20,60 @@ SortKey = list[int | str]
 BLOCK_BYTES: Final = 1 << 16
 RUN_LENGTH: Final = 20_000  # keys held in memory before they are sorted and written away: a few megabytes
 
+# All runs are read at once: ten million keys are 500 of them.
+_RUN_BLOCK_BYTES: Final = 1 << 12
+
 
 class ValueSpool:
     """Values, one compact JSON text a line. `append` gives the place that `at` takes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._end = file.seek(0, 2)
+        self._written = file.seek(0, 2)
+        self._unwritten = bytearray()
 
     @property
     def end(self) -> int:
-        return self._end
+        """Where the next value will stand."""
+        return self._written + len(self._unwritten)
 
     def append(self, value: Value) -> int:
-        """Add one value; its place."""
-        return self.append_all([value])
-
-    def append_all(self, values: Iterable[Value]) -> int:
-        """Add values; the place of the first."""
-        place = self._end
-        text = b"".join(jsontext.dumps(value) + b"\n" for value in values)
-        # An iterator may have moved the file since the last write.
-        self._file.seek(place)
-        self._file.write(text)
-        self._end = place + len(text)
+        """Add a value; its place."""
+        place = self.end
+        self._unwritten += jsontext.dumps(value)
+        self._unwritten += b"\n"
+        if len(self._unwritten) >= BLOCK_BYTES:
+            self._write()
         return place
 
     def at(self, place: int) -> Value:
         """The value that was appended at `place`."""
+        self._write()
         self._file.seek(place)
-        return _loads(self._file.readline())
+        return jsontext.loads(self._file.readline())
 
-    def between(self, start: int, stop: int) -> Iterator[Value]:
+    def between(self, start: int, stop: int, *, block_bytes: int = BLOCK_BYTES) -> Iterator[Value]:
         """The values of a range, read in blocks."""
         while start < stop:
+            self._write()
             self._file.seek(start)
             # To the end of the line: a compact JSON text has no line break in it, but may be longer than a block.
-            block = self._file.read(min(BLOCK_BYTES, stop - start))
+            block = self._file.read(min(block_bytes, stop - start))
             if not block.endswith(b"\n"):
                 block += self._file.readline()
             if not block:
                 raise InputOutputError("a temporary file is shorter than what was written to it")
             start += len(block)
             for line in block.split(b"\n")[:-1]:
-                yield _loads(line)
+                yield jsontext.loads(line)
 
-
-def _loads(line: bytes) -> Value:
-    # One level more than a text may have: a webhook's payload, as deep as can be, may be wrapped in an object.
-    return jsontext.loads(line, depth=jsontext.MAX_DEPTH + 1)
+    def _write(self) -> None:
+        if self._unwritten:
+            # An iterator may have moved the file since the last write.
+            self._file.seek(self._written)
+            self._file.write(self._unwritten)
+            self._written += len(self._unwritten)
+            self._unwritten.clear()
 
 
 class SpoolSort:
@@ -97,10 +102,12 @@ class SpoolSort:
         if self._spool is None:
             self._spool = ValueSpool(self._open_spool())
         self._keys.sort()
-        start = self._spool.append_all(cast("list[Value]", self._keys))
+        start = self._spool.end
+        for key in self._keys:
+            self._spool.append(cast(Value, key))
         self._runs.append((start, self._spool.end))
         self._keys.clear()
 
     def _read_run(self, start: int, stop: int) -> Iterator[SortKey]:
         assert self._spool is not None
-        return cast("Iterator[SortKey]", self._spool.between(start, stop))
+        return cast("Iterator[SortKey]", self._spool.between(start, stop, block_bytes=_RUN_BLOCK_BYTES))

@@ -108,10 +108,10 @@ class RecordingWriter:
         self._spool.close()
 
     def losses(self) -> list[str]:
-        """What a plain recording of these calls does not carry, a sentence each; complete after `finish`."""
+        """What a plain recording of these calls does not carry, a phrase each; complete after `finish`."""
         return [
-            sentence.format(count=self._lost[name], plural="" if self._lost[name] == 1 else "s")
-            for name, sentence in _LOSSES.items()
+            (one if self._lost[name] == 1 else many).format(count=self._lost[name])
+            for name, (one, many) in _LOSSES.items()
             if self._lost[name]
         ]
 
@@ -274,18 +274,37 @@ def _loss_of(ask: Ask) -> str | None:
     return None
 
 
+# By name, for one and for many.
 _LOSSES = {
-    "boundaries": "which call asked what, and the order of asks of different kinds, of {count} call{plural}",
-    "arguments": "the arguments of {count} ask{plural}",
-    "handed_over": "when {count} answer{plural} were handed over, with other asks made in between",
-    "errors": "the error{plural} of {count} answer{plural}: null stands in their place",
-    "abandoned": "{count} ask{plural} still open when the call ended",
-    "draws": "{count} random draw{plural} other than a float",
-    "monotonic": "{count} reading{plural} of a monotonic clock",
-    "lanes": "the thread or task of {count} ask{plural}",
-    "functions": "the function name{plural} of {count} call{plural}",
-    "said": "what {count} call{plural} said about themselves (spans, notes, observations)",
-    "raised": "{count} call{plural} that raised: kept as entries with an error, which only playhead reads",
-    "provenance": "where the recording comes from",
-    "forms": "number forms and key order of {count} value{plural}: 4.0 is written 4, integer-like keys come first",
+    "boundaries": (
+        "which call asked what, and the order of asks of different kinds, in 1 call",
+        "which call asked what, and the order of asks of different kinds, in {count} calls",
+    ),
+    "arguments": ("the arguments of 1 ask", "the arguments of {count} asks"),
+    "handed_over": (
+        "when 1 answer was handed over: other asks came in between",
+        "when {count} answers were handed over: other asks came in between",
+    ),
+    "errors": (
+        "the error that 1 ask was answered with: null stands in its place",
+        "the errors that {count} asks were answered with: null stands in their place",
+    ),
+    "abandoned": ("1 ask still open when its call ended", "{count} asks still open when their calls ended"),
+    "draws": ("1 random draw other than a float", "{count} random draws other than floats"),
+    "monotonic": ("1 reading of a monotonic clock", "{count} readings of a monotonic clock"),
+    "lanes": ("the thread or task of 1 ask", "the threads or tasks of {count} asks"),
+    "functions": ("the function name of 1 call", "the function names of {count} calls"),
+    "said": (
+        "what 1 call said about itself (spans, notes, observations)",
+        "what {count} calls said about themselves (spans, notes, observations)",
+    ),
+    "raised": (
+        "that 1 call raised: it is kept as an entry with an error, which only playhead reads",
+        "that {count} calls raised: they are kept as entries with an error, which only playhead reads",
+    ),
+    "provenance": ("where the recording comes from",) * 2,
+    "forms": (
+        "number forms and key order of 1 value: 4.0 is written 4, integer-like keys first",
+        "number forms and key order of {count} values: 4.0 is written 4, integer-like keys first",
+    ),
 }

@@ -6,7 +6,7 @@ No file is read here, and nothing is decided that the table or the caller did no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -32,11 +32,11 @@ class Place:
 
     def of_record(self, index: int, *tokens: str | int) -> Place:
         """The place of a record inside of what stands here."""
-        return replace(self, index=index, pointer=self.pointer + pointer.join(*tokens))
+        return Place(index, self.line, self.pointer + pointer.join(*tokens) if tokens else self.pointer)
 
     def error(self, reason: str, way: str) -> SourceFormatError:
         """A finding about what stands at `way` in the record."""
-        at = self.pointer + way
+        at = f"{self.pointer} | {way}" if self.pointer and way and way[0] != "/" else self.pointer + way
         reason = f"record {self.index}, {at}: {reason}" if self.line is not None and at else reason
         return SourceFormatError(reason, line=self.line, pointer=at)
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from playhead import jsontext
 from playhead.canonical import clone_json
-from playhead.errors import JSONTextError, SourceFormatError
+from playhead.errors import JSONTextError, SourceFormatError, UsageError
 from playhead.jsontext import Value
 from playhead.tape.lanes import Lanes
 from playhead.tape.lines import LineReader
 from playhead.tape.model import TapeCall
 from playhead.tape.recording import Recording, RecordingReader, reader_of
-from playhead.tape.records import Chronology, Place, Projection, check_fixture, recognise
+from playhead.tape.records import Chronology, Place, Projection, check_fixture, is_container, recognise
 from playhead.tape.source_table import WEBHOOK_FIXTURES
 
 
@@ -114,8 +114,9 @@ def from_jsonl(
 ) -> Scenario:
     """A bare scenario of an event log, one JSON text a line. A byte order mark and blank lines are skipped.
 
-    `select` makes the event out of a line's value: a function, or a selection (`playhead.tape.selection`). Raises
-    SourceFormatError with the line, and NotCanonical for a function's result that JSON cannot carry.
+    `select` makes the event out of a line's value: a function, or a selection (`playhead.tape.selection`). A line that
+    holds several records is one event here; `sources.open_scenario` takes it apart. Raises SourceFormatError with the
+    line, and NotCanonical for a function's result that JSON cannot carry.
     """
     reader = LineReader(io.BytesIO(_in_bytes(text)))
     choose = select if callable(select) else None
@@ -125,6 +126,8 @@ def from_jsonl(
     for index, (place, value) in enumerate(reader.values()):
         if row is None:
             row = recognise(value)
+            if select == "payload" and is_container(row, value):
+                raise UsageError(f"a line of the source {row.name} holds several records, each with a payload")
             projection = Projection(row, None if choose or select is None else str(select))
         assert projection is not None
         events.append(clone_json(choose(value)) if choose else projection.event(value, {}, place.of_record(index)))

@@ -40,10 +40,11 @@ class NothingThere(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of a pipeline: a pointer, which `text` is as RFC 6901 has it, or a decoder."""
+    """One step of a pipeline: a pointer, `text` as RFC 6901 has it and `tokens` its parts, or a decoder."""
 
     kind: Literal["pointer", "json", "base64"]
     text: str
+    tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +82,22 @@ def _parse_stage(text: str, whole: str) -> Stage:
         return Stage("base64", text)
     plain = _BAR.sub(lambda found: found[1] or "|", text)
     try:
-        pointer.parse(plain)
+        tokens = tuple(pointer.parse(plain))
     except ValueError as error:
         raise UsageError(f"{text!r} in {whole!r} is neither a decoder (json, base64) nor a pointer: {error}") from None
-    return Stage("pointer", plain)
+    return Stage("pointer", plain, tokens)
 
 
 def _run(stage: Stage, value: Value) -> Value:
     """One stage; LookupError with the reason."""
     if stage.kind == "pointer":
-        return cast(Value, pointer.resolve(value, stage.text))
+        found = value
+        for token in stage.tokens:
+            if type(found) is not dict or token not in found:
+                # Arrays, and saying what is missing.
+                return cast(Value, pointer.resolve(value, stage.text))
+            found = found[token]
+        return found
     if not isinstance(value, str):
         raise LookupError(f"{stage.kind} needs a string, and this is {name_of(value)}")
     return _from_json(value) if stage.kind == "json" else _from_base64(value)

@@ -37,7 +37,7 @@ __all__ = ["SOURCES", "open_scenario"]
 # A first line longer than this is read as part of what it begins.
 _FIRST_LINE_BYTES: Final = 1 << 20
 
-# An event may be as deep as a value can be, and what encloses it adds levels of its own.
+# The parts of a recording or scenario add levels of their own to values that may be MAX_DEPTH deep.
 _ENCLOSED_DEPTH: Final = MAX_DEPTH + 8
 
 _SCENARIO_MEMBERS: Final = frozenset(("meta", "events", "clock", "random", "responses"))
@@ -60,7 +60,7 @@ def open_scenario(
     `source` is a name of SOURCES, for a log that is not recognised. `select` is a selection (tape/selection). `order`
     "time" sorts by the time the source table knows; equal times keep the order of the file. `wrap` makes events of
     webhook fixtures `{id?, headers?, payload}`. `open_spool` makes an empty temporary file, read and written; it is
-    called a few times, and the files have to last as long as the scenario.
+    called a few times, and whoever made the files closes them, when the scenario is done with or there is none.
 
     Raises SourceFormatError, with line and column or a pointer, for a file that cannot be read as events or has none;
     UsageError for options that do not exist or do not go with the file.
@@ -121,7 +121,7 @@ def _row_named(source: str | None) -> SourceShape | None:
 
 
 def _open(file: BinaryIO, wanted: Wanted, open_spool: OpenSpool) -> Scenario:
-    start = _look_at_start(file)
+    start = _look_at_start(file, wanted)
     layout, plain = start.layout, False
     while True:
         try:
@@ -139,7 +139,7 @@ def _open(file: BinaryIO, wanted: Wanted, open_spool: OpenSpool) -> Scenario:
             raise
 
 
-def _look_at_start(file: BinaryIO) -> _Start:
+def _look_at_start(file: BinaryIO, wanted: Wanted) -> _Start:
     """What the first line that is not blank says about the file; SourceFormatError if there is none."""
     file.seek(0)
     offset = len(BOM) if file.read(len(BOM)) == BOM else 0
@@ -156,10 +156,13 @@ def _look_at_start(file: BinaryIO) -> _Start:
     if not line.endswith(b"\n") and file.read(1):
         return _Start(offset, by_bracket)
     try:
-        read_line(line, number, offset)
+        value = read_line(line, number, offset)
     except SourceFormatError as error:
         # An object that begins here and goes on; or a log whose first line is broken, if its second is a whole object.
         return _Start(offset, by_bracket, error if _is_object(_next_line(file, after)) else None)
+    if isinstance(value, dict) and value.get("ev") == "session" and "version" in value and wanted.row is None:
+        reason = "this is the first line of a tape, not an event; --source events reads a log that looks like one"
+        raise SourceFormatError(reason, line=number)
     if by_bracket == "concatenated" or _next_line(file, after):
         return _Start(offset, "jsonl")
     return _Start(offset, by_bracket)
@@ -200,14 +203,14 @@ def _read_values(file: BinaryIO, start: int, layout: _Layout, intake: Intake) ->
     if layout == "array":
         walker.begin()
         begin = walker.offset
-        for index, element in enumerate(walker.elements(depth=_ENCLOSED_DEPTH)):
+        for index, element in enumerate(walker.elements()):
             intake.take_value(element, Place(index, pointer=f"/{index}"))
         _nothing_follows(walker, file, begin)
         return intake.scenario(bom=bom)
     index = 0
     while walker.another():
         at = walker.offset
-        value = walker.load(depth=_ENCLOSED_DEPTH)
+        value = walker.load()
         try:
             intake.take_value(value, Place(index))
         except SourceFormatError as error:
@@ -329,7 +332,7 @@ def _stream(file: BinaryIO, outline: _Outline, row: SourceShape) -> Iterator[Rec
     if member not in outline.places:
         return
     walker = Walker(file, start=outline.places[member], stop=outline.stop)
-    for index, element in enumerate(walker.elements(depth=_ENCLOSED_DEPTH)):
+    for index, element in enumerate(walker.elements()):
         # Nothing of the table's parents stands above the outermost array.
         yield from records_under(row, steps, [None, None, element], (member, index))
 

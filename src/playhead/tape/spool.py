@@ -13,7 +13,7 @@ from playhead.errors import InputOutputError
 
 MEMORY_LIMIT: Final = 4194304
 
-_COPY_SIZE: Final = 262144
+_COPY_SIZE: Final = 65536
 
 
 class Lane:

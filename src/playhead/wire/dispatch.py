@@ -105,8 +105,10 @@ class _Library:
             either = importlib.import_module("oslash.either")
         finally:
             if whole is None:
-                # Whoever imports the package later gets all of it.
-                del sys.modules["jsonrpcserver"]
+                # Whoever imports the package later gets all of it, anew: submodules that are loaded already would
+                # not become attributes of it.
+                for name in [name for name in sys.modules if name.partition(".")[0] == "jsonrpcserver"]:
+                    del sys.modules[name]
         self.dispatch = dispatcher.dispatch_request
         self.request = requests.Request
         self.success = results.Success

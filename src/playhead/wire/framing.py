@@ -10,12 +10,13 @@ FRAME_BYTES = 64 * 1024 * 1024
 
 
 class FrameTooLarge(Exception):
-    """A line is longer than a frame may be."""
+    """A line is longer than a frame may be. `lines` came whole before it, in the same read."""
 
-    def __init__(self, limit: int, size: int) -> None:
+    def __init__(self, limit: int, size: int, lines: list[bytes]) -> None:
         super().__init__(f"a frame of at least {size:,} bytes is over the limit of {limit:,} bytes")
         self.limit = limit
         self.size = size
+        self.lines = lines
 
 
 class LineDecoder:
@@ -28,6 +29,7 @@ class LineDecoder:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Every line that `data` completes. FrameTooLarge if one, finished or not, is over the limit."""
+        may_be_too_large = self._size + len(data) > self._limit
         lines = data.split(b"\n")
         rest = lines.pop()
         if lines and self._parts:
@@ -35,15 +37,15 @@ class LineDecoder:
             lines[0] = b"".join(self._parts)
             self._parts = []
             self._size = 0
-        if len(data) + self._size > self._limit:
-            for line in lines:
+        if may_be_too_large:
+            for index, line in enumerate(lines):
                 if len(line) > self._limit:
-                    raise FrameTooLarge(self._limit, len(line))
+                    raise FrameTooLarge(self._limit, len(line), lines[:index])
         if rest:
             self._parts.append(rest)
             self._size += len(rest)
             if self._size > self._limit:
-                raise FrameTooLarge(self._limit, self._size)
+                raise FrameTooLarge(self._limit, self._size, lines)
         return lines
 
     @property

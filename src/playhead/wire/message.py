@@ -18,7 +18,8 @@ from playhead.errors import JSONTextError
 FRAME_LEVELS = 2
 STRAY_SHOWN_BYTES = 200
 
-_FRAME_WITHIN = re.compile(rb'\{\s*"jsonrpc"\s*:\s*"2\.0"')
+# Wherever it stands: a client may write the id, or its members in any order, first.
+_FRAME_MARK = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"')
 
 Id = int | str
 
@@ -67,6 +68,9 @@ def read_message(line: bytes) -> Message:
     """The reading of one line (without its line end)."""
     if line.endswith(b"\r"):
         line = line[:-1]
+    if line[:1] != b"{" and line.lstrip(b" \t")[:1] != b"{" and _FRAME_MARK.search(line) is None:
+        # A handler that logs to stdout does so by the million: no parser has to look for what is wrong with it.
+        return Stray(quoted(line))
     try:
         frame = jsontext.loads(line, depth=jsontext.MAX_DEPTH + FRAME_LEVELS)
     except JSONTextError as error:
@@ -115,15 +119,15 @@ def _response(frame: dict[str, Any], line: bytes) -> Message:
 
 
 def _unreadable(line: bytes, error: JSONTextError) -> Message:
+    if _FRAME_MARK.search(line) is None:
+        return Stray(quoted(line))
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as broken:
         return Malformed(f"invalid UTF-8 at byte {broken.start} of the line", quoted(line))
-    if _FRAME_WITHIN.match(line.lstrip(b" \t")):
+    if line.lstrip(b" \t").startswith(b"{"):
         return Malformed(f"a frame that cannot be read: {error.reason} (column {error.column})", quoted(line))
-    if _FRAME_WITHIN.search(line):
-        return Malformed("text and a frame on one line", quoted(line))
-    return Stray(quoted(line))
+    return Malformed("text and a frame on one line", quoted(line))
 
 
 def quoted(line: bytes) -> str:

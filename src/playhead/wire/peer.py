@@ -68,7 +68,7 @@ class Peer(Generic[Tag]):
             return Reply(self._pending.pop(message.id), message.result, message.error)
         if type(message.id) is int and 0 < message.id <= self._sent:
             return Malformed(f"answered request {message.id} twice", quoted(line))
-        return Malformed(f"answered request {message.id!r}, which was never asked", quoted(line))
+        return Malformed(f"answered request {repr(message.id)[:80]}, which was never asked", quoted(line))
 
 
 def _id_text(message_id: Id) -> bytes:
