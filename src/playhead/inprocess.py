@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,16 +20,18 @@ from playhead_client.peer import Connection
 from playhead_client.serve import Session as Client
 
 from playhead._version import __version__
-from playhead.daemon import iso_time, no_progress, report_unexpected
+from playhead.daemon import no_progress, report_unexpected
 from playhead.engine.determinism import Clock, Random, Sources, seeded_sources
 from playhead.engine.diff import diff_entries
 from playhead.engine.divergence import Divergence
 from playhead.engine.outcomes import TranscriptHash, full_entry, outcome_of
 from playhead.engine.verify import Stray, Verdict, VerifyOptions
 from playhead.errors import DeterminismError, HandlerError
+from playhead.recorder import iso_time
 from playhead.runtime.live import live_sources, wall_clock_ms
 from playhead.runtime.loop import Faulted
-from playhead.runtime.runs import choose_function, record_run, recording_head, replay_run, scenario_calls, verify_run
+from playhead.runtime.recording_run import record_run, recording_head, scenario_calls
+from playhead.runtime.runs import choose_function, replay_run, verify_run
 from playhead.runtime.store import open_spool
 from playhead.session import commands as do
 from playhead.session import events as on
@@ -99,29 +102,31 @@ def _record(
     revivers: Mapping[str, Any] | None,
 ) -> Recording:
     writer = RecordingWriter(open_spool)
-    caller = InProcessHandler(handler, revivers)
-    try:
-        record_run(
-            scenario_calls(scenario), caller, caller.function, recording_head(scenario, sources), writer, no_progress
-        )
-    except Faulted as fault:
-        raise HandlerError(fault.divergence.message, fault=fault.divergence.kind) from None
+    with closing(InProcessHandler(handler, revivers)) as caller:
+        head = recording_head(scenario, sources)
+        try:
+            record_run(scenario_calls(scenario), caller, caller.function, head, writer, no_progress)
+        except Faulted as fault:
+            raise HandlerError(fault.divergence.message, fault=fault.divergence.kind) from None
     out = io.BytesIO()
     writer.finish(out, meta, plain=plain)
     return parse_recording(out.getvalue())
 
 
 def replay(recording: Recording, handler: Handler, *, revivers: Mapping[str, Any] | None = None) -> Transcript:
-    """What the handler answers now, from the tape and nothing else. Raises DeterminismError where the tape has no answer."""
+    """What the handler answers now, from the tape and nothing else.
+
+    Raises DeterminismError where the tape has no answer.
+    """
 
     def job() -> Transcript:
         entries: list[dict[str, Any]] = []
-        caller = InProcessHandler(handler, revivers)
 
         def keep(seq: int, outcome: Outcome) -> None:
             entries.append(full_entry(seq, outcome))
 
-        digest, astray = replay_run(reader_of(recording), caller, caller.function, keep, no_progress)
+        with closing(InProcessHandler(handler, revivers)) as caller:
+            digest, astray = replay_run(reader_of(recording), caller, caller.function, keep, no_progress)
         if astray is not None:
             raise astray
         return Transcript(tuple(entries), digest)
@@ -142,10 +147,10 @@ def verify_determinism(
     """
 
     def job() -> Verdict:
-        caller = InProcessHandler(handler, revivers)
-        return verify_run(
-            reader_of(recording), caller, caller.function, options or VerifyOptions(), no_progress, lambda: None
-        )
+        with closing(InProcessHandler(handler, revivers)) as caller:
+            return verify_run(
+                reader_of(recording), caller, caller.function, options or VerifyOptions(), no_progress, lambda: None
+            )
 
     return _on_a_free_thread(job)
 
@@ -216,7 +221,7 @@ class InProcessHandler:
         self._connection.pump()
         self._connection.flush()
         assert isinstance(self._result, do.Ready), self._result
-        self._functions = self._result.handler.functions
+        self._functions: tuple[str, ...] = self._result.handler.functions
 
     @property
     def stray(self) -> Stray:
@@ -239,6 +244,9 @@ class InProcessHandler:
             raise Faulted(result.divergence, before_ready=False, stderr="")
         assert isinstance(result, do.CallEnded), result
         return result.outcome
+
+    def close(self) -> None:
+        self._client.close()
 
     def _step(self, event: on.Event) -> None:
         with self._changed:

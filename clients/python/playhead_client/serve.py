@@ -104,6 +104,12 @@ class Session:
         if loop is not None:
             loop.close()
 
+    def close(self) -> None:
+        """Give back what the handlers needed: the event loop of those that are coroutines."""
+        if self._loop is not None:
+            self._loop.close()
+            self._loop = None
+
     def _on_message(self, message: Message) -> Optional[bytes]:
         """What can be said at once is; `handle` is queued. Under the connection's mutex."""
         method = message.get("method")

@@ -11,10 +11,11 @@ import click
 from playhead.cli.divergence import divergence_lines
 from playhead.cli.options import json_option
 from playhead.cli.output import EXIT_COULD_NOT_TELL, EXIT_SAME, emit, safe_line, say
-from playhead.daemon import Daemon, HandlerOptions, RecordOptions, RecordResult, ScenarioOptions
+from playhead.daemon import Daemon, HandlerOptions
 from playhead.engine.determinism import seeded_random, seeded_sources, stepping_clock
 from playhead.engine.verify import Verdict, VerifyOptions
 from playhead.errors import PlayheadError
+from playhead.recorder import RecordOptions, RecordResult, ScenarioOptions, record
 from playhead.runtime.hosts import example, handler_command
 from playhead.runtime.live import live_sources
 
@@ -93,7 +94,7 @@ def _record(daemon: Daemon, place: Path, plain: bool) -> RecordResult:
         note=NOTE,
         clock_start=CLOCK_START_MS,
     )
-    return daemon.record(options, _handler("python", "charge.py"), sources)
+    return record(daemon, options, _handler("python", "charge.py"), sources)
 
 
 def _handler(language: str, name: str) -> HandlerOptions:

@@ -11,11 +11,13 @@ from typing import Any
 import click
 
 from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option
-from playhead.cli.output import progress, safe, safe_line, say
 from playhead.cli.output import emit as emit_json
-from playhead.daemon import Daemon, RecordOptions, RecordResult, ScenarioOptions
+from playhead.cli.output import progress, safe, safe_line, say
+from playhead.daemon import Daemon
 from playhead.engine.determinism import Sources, seeded_random, seeded_sources, stepping_clock
 from playhead.errors import UsageError
+from playhead.recorder import RecordOptions, RecordResult, ScenarioOptions
+from playhead.recorder import record as record_scenario
 from playhead.runtime.live import live_sources
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
@@ -69,7 +71,8 @@ def command(ctx: click.Context, /, scenario: str, out: str | None, as_json: bool
         clock_start=clock_start,
     )
     with Daemon() as daemon, progress("recording", wanted=not as_json) as report:
-        result = daemon.record(
+        result = record_scenario(
+            daemon,
             options,
             handler,
             sources,

@@ -115,14 +115,16 @@ def diff_entries(
     for a, b in zip_longest(expected, actual):
         if a is None:
             seq, outcome = b
-            yield Divergence("output", "only the second has this event", seq=seq, call=seq, pointer="", actual=shown(outcome))
+            found = Divergence("output", "only the second has this event", pointer="", actual=shown(outcome))
+            yield found.at(seq=seq, call=seq)
         elif b is None:
             seq, outcome = a
-            yield Divergence("output", "only the first has this event", seq=seq, call=seq, pointer="", expected=shown(outcome))
+            found = Divergence("output", "only the first has this event", pointer="", expected=shown(outcome))
+            yield found.at(seq=seq, call=seq)
         else:
-            found = outcome_difference(a[1], b[1], rule)
-            if found is not None:
-                yield found.at(seq=a[0], call=a[0])
+            difference = outcome_difference(a[1], b[1], rule)
+            if difference is not None:
+                yield difference.at(seq=a[0], call=a[0])
 
 
 def shown(outcome: Outcome) -> Any:

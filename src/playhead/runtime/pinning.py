@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def one_core(pid: int) -> Iterator[None]:
-    """This process and `pid` (its main thread) on one core for the length of the block; nothing where that cannot be."""
+    """This process and `pid` (its main thread) on one core for the length of the block, where that can be."""
     if sys.platform != "linux":
         yield
         return

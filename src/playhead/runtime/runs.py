@@ -1,27 +1,24 @@
 """One scenario or one tape, one handler, from the first event to the last.
 
-The loops of record, verify and run, over anything that can be called with an event: a process, or a handler in the
-caller's own process.
+The loops of verify and run, over anything that can be called with an event: a process, or a handler in the caller's own
+process. The loop of record is next door (recording_run), with what only it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
-from playhead.engine.determinism import Sources
 from playhead.engine.divergence import Divergence
-from playhead.engine.heads import PlayHead, RecordHead
+from playhead.engine.heads import PlayHead
 from playhead.engine.outcomes import TranscriptHash
 from playhead.engine.verify import Judge, Stray, Verdict, VerifyOptions
 from playhead.errors import DeterminismError, HandlerStartError, UsageError
 from playhead.runtime.loop import Faulted
 from playhead.session.handler import Head
-from playhead.tape.model import Outcome, TapeCall
+from playhead.tape.model import Outcome
 from playhead.tape.recording_reader import RecordingReader
-from playhead.tape.recording_writer import RecordingWriter
-from playhead.tape.scenario import Scenario
 
 Progress = Callable[[int], None]
 
@@ -34,26 +31,6 @@ class Caller(Protocol):
     @property
     def late_releases(self) -> list[int]: ...
     def call(self, head: Head, seq: int, fn: str, event: object) -> Outcome: ...
-
-
-@dataclass(slots=True)
-class AskCounts:
-    """How often a handler asked for what."""
-
-    now: int = 0
-    random: int = 0
-    respond: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        return {"now": self.now, "random": self.random, "respond": self.respond}
-
-
-@dataclass(slots=True)
-class Recorded:
-    """What a recording run came to, before it is written."""
-
-    events: int = 0
-    asks: AskCounts = field(default_factory=AskCounts)
 
 
 def choose_function(functions: tuple[str, ...], wanted: str | None, taped: str | None = None) -> str:
@@ -74,46 +51,6 @@ def choose_function(functions: tuple[str, ...], wanted: str | None, taped: str |
         fault="protocol",
         hint="--fn NAME chooses one",
     )
-
-
-def recording_head(scenario: Scenario, sources: Sources) -> RecordHead:
-    """The head that records a scenario: over live or seeded sources, or over a frozen scenario's own answers."""
-    if scenario.lanes is None:
-        return RecordHead(sources)
-    return RecordHead(None, frozen=PlayHead(scenario.lanes()))
-
-
-def scenario_calls(scenario: Scenario) -> Iterator[TapeCall]:
-    """The events of a scenario as calls that are yet to be answered."""
-    if scenario.calls is not None:
-        return scenario.calls()
-    return (TapeCall(seq, event, None, None, None) for seq, event in enumerate(scenario.events()))
-
-
-def record_run(
-    calls: Iterable[TapeCall],
-    caller: Caller,
-    function: Callable[[str | None], str],
-    head: RecordHead,
-    writer: RecordingWriter,
-    progress: Progress,
-) -> Recorded:
-    """Hand every event to the handler and keep what it was given. DeterminismError where a frozen scenario runs dry."""
-    done = Recorded()
-    for call in calls:
-        fn = function(call.fn)
-        head.begin(call)
-        outcome = caller.call(head, call.seq, fn, call.event)
-        taken = head.end(outcome)
-        if head.diverged is not None:
-            found = head.diverged.at(seq=call.seq, call=call.seq)
-            raise DeterminismError(f"event {call.seq}: {found.message}", divergence=found.to_json())
-        for ask in taken.asks:
-            setattr(done.asks, ask.kind, getattr(done.asks, ask.kind) + 1)
-        writer.add(TapeCall(call.seq, call.event, fn, taken.asks, outcome, taken.said))
-        done.events += 1
-        progress(done.events)
-    return done
 
 
 def verify_run(

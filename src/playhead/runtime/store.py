@@ -49,7 +49,7 @@ def replacing(path: Path, *, force: bool) -> Iterator[BinaryIO]:
             raise _failed(error, path) from None
     finally:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+            Path(temporary).unlink()
 
 
 def _move(temporary: Path, path: Path, *, force: bool) -> None:

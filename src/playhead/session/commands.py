@@ -2,67 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from playhead.engine.divergence import Divergence
 from playhead.tape.model import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class SendFrame:
+class SendFrame(NamedTuple):
     """Write these bytes to the handler's stdin."""
 
     frame: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(NamedTuple):
     """Say TimerFired(name) in `after_ms`, unless it is set anew or cleared."""
 
     name: str
     after_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClearTimer:
+class ClearTimer(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CloseInput:
+class CloseInput(NamedTuple):
     """Close the handler's stdin: nothing more will be asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """The handler answered `initialize`."""
 
     handler: HandlerInfo
 
 
-@dataclass(frozen=True, slots=True)
-class CallEnded:
+class CallEnded(NamedTuple):
     """The handler answered: it returned or it raised."""
 
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """The handler did not do its part; the session is over. `before_ready`: it never answered `initialize`."""
 
     divergence: Divergence
     before_ready: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(NamedTuple):
     """The handler is gone, as it was asked to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerInfo:
+class HandlerInfo(NamedTuple):
     """What a handler says of itself in its answer to `initialize`."""
 
     name: str

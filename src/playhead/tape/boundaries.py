@@ -17,7 +17,7 @@ PLAYHEAD: Final = "@playhead"
 PLAYHEAD_VERSION: Final = 1
 
 _HEX: Final = re.compile("[0-9a-f]*")
-_KINDS: Final = ("respond", "now", "random", "clock", "draw")
+_KINDS: Final = frozenset({"respond", "now", "random", "clock", "draw"})
 
 
 class Misshapen(Exception):
@@ -112,10 +112,10 @@ def _parse_said(value: Value) -> tuple[dict[str, Any], ...]:
 def _parse_ask(value: Value) -> Ask:
     if not isinstance(value, dict):
         raise Misshapen("not an object")
-    kinds = [kind for kind in _KINDS if kind in value]
+    kinds = _KINDS & value.keys()
     if len(kinds) != 1:
-        raise Misshapen("names no question" if not kinds else f"names more than one question: {', '.join(kinds)}")
-    kind = kinds[0]
+        raise Misshapen("names more than one question: " + ", ".join(sorted(kinds)) if kinds else "names no question")
+    (kind,) = kinds
     lane = value.get("lane")
     if lane is not None and not isinstance(lane, str):
         raise Misshapen("not a string", "lane")

@@ -56,7 +56,7 @@ class RecordingWriter:
     def add(self, call: TapeCall) -> None:
         """The next call. Raises NotCanonical for a value JSON cannot carry, and then nothing of the call is added.
 
-        ValueError: a `seq` out of order, a call whose asks or outcome are not known.
+        ValueError: a `seq` out of order, asks or an outcome that are not known, a clock reading that is no number.
         """
         seq = self._events.count
         if call.seq != seq:
@@ -69,9 +69,9 @@ class RecordingWriter:
             if takes_from_responses(ask):
                 pieces.append((self._responses_lane(ask.key), dumps_pretty(None if ask.error else ask.value, level=3)))
             elif takes_from_clock(ask):
-                pieces.append((self._clock, dumps_pretty(ask.value, level=2)))
+                pieces.append((self._clock, _number(ask.value)))
             elif takes_from_random(ask):
-                pieces.append((self._random, dumps_pretty(ask.value, level=2)))
+                pieces.append((self._random, _number(ask.value)))
         entry, hashed = _entry(call, seq)
         pieces.append((self._entries, entry))
         pieces.append((self._calls, dumps_pretty(call_value(call), level=3)))
@@ -260,6 +260,13 @@ def _entry(call: TapeCall, seq: int) -> tuple[bytes, bytes]:
         case None:
             raise ValueError(f"call {seq}: how it ended is not known")
     return dumps_pretty(stored, level=3), hashed
+
+
+def _number(value: Value) -> bytes:
+    """A clock reading or a draw. What is no number would make a recording that cannot be read."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"a reading of the clock or a random draw is a number, not {type(value).__name__}")
+    return (jsontext.exact_integer(value) if isinstance(value, int) else jsontext.exact_float(value)).encode()
 
 
 def _loss_of(ask: Ask) -> str | None:

@@ -8,8 +8,7 @@ sender's fault.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from playhead import jsontext
 from playhead.errors import JSONTextError
@@ -24,35 +23,30 @@ _FRAME_MARK = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"')
 Id = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     id: Id
     method: str
     params: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(NamedTuple):
     method: str
     params: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     id: Id | None
     result: Any = None
     error: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stray:
+class Stray(NamedTuple):
     """Output that is not the protocol's: quoted, escaped, at most 200 bytes of it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(NamedTuple):
     """A frame that breaks the protocol. `id` is the request's, where one could be read, so that it can be refused."""
 
     reason: str

@@ -7,8 +7,7 @@ bytes to be written; what it is given are lines that were read. It never answers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from playhead import jsontext
 from playhead.wire.message import Id, Malformed, Message, Response, quoted, read_message
@@ -16,8 +15,7 @@ from playhead.wire.message import Id, Malformed, Message, Response, quoted, read
 Tag = TypeVar("Tag")
 
 
-@dataclass(frozen=True, slots=True)
-class Reply(Generic[Tag]):
+class Reply(NamedTuple, Generic[Tag]):
     """A response to a request of ours, with what the request was tagged with."""
 
     tag: Tag

@@ -1,0 +1,74 @@
+"""One scenario and one handler become a recording: the loop of record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from playhead.engine.determinism import Sources
+from playhead.engine.heads import PlayHead, RecordHead
+from playhead.errors import DeterminismError
+from playhead.runtime.runs import Caller, Progress
+from playhead.tape.model import TapeCall
+from playhead.tape.recording_writer import RecordingWriter
+from playhead.tape.scenario import Scenario
+
+
+@dataclass(slots=True)
+class AskCounts:
+    """How often a handler asked for what."""
+
+    now: int = 0
+    random: int = 0
+    respond: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        return {"now": self.now, "random": self.random, "respond": self.respond}
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What a recording run came to, before it is written."""
+
+    events: int = 0
+    asks: AskCounts = field(default_factory=AskCounts)
+
+
+def recording_head(scenario: Scenario, sources: Sources) -> RecordHead:
+    """The head that records a scenario: over live or seeded sources, or over a frozen scenario's own answers."""
+    if scenario.lanes is None:
+        return RecordHead(sources)
+    return RecordHead(None, frozen=PlayHead(scenario.lanes()))
+
+
+def scenario_calls(scenario: Scenario) -> Iterator[TapeCall]:
+    """The events of a scenario as calls that are yet to be answered."""
+    if scenario.calls is not None:
+        return scenario.calls()
+    return (TapeCall(seq, event, None, None, None) for seq, event in enumerate(scenario.events()))
+
+
+def record_run(
+    calls: Iterable[TapeCall],
+    caller: Caller,
+    function: Callable[[str | None], str],
+    head: RecordHead,
+    writer: RecordingWriter,
+    progress: Progress,
+) -> Recorded:
+    """Hand every event to the handler and keep what it was given. DeterminismError where a frozen scenario runs dry."""
+    done = Recorded()
+    for call in calls:
+        fn = function(call.fn)
+        head.begin(call)
+        outcome = caller.call(head, call.seq, fn, call.event)
+        taken = head.end(outcome)
+        if head.diverged is not None:
+            found = head.diverged.at(seq=call.seq, call=call.seq)
+            raise DeterminismError(f"event {call.seq}: {found.message}", divergence=found.to_json())
+        for ask in taken.asks:
+            setattr(done.asks, ask.kind, getattr(done.asks, ask.kind) + 1)
+        writer.add(TapeCall(call.seq, call.event, fn, taken.asks, outcome, taken.said))
+        done.events += 1
+        progress(done.events)
+    return done
