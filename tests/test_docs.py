@@ -208,10 +208,9 @@ def test_the_code_map_names_every_module_and_no_other() -> None:
     assert section is not None
     named = re.findall(r"^\| `([\w/]+)` \|", section[1], re.MULTILINE)
     source = ROOT / "src" / "playhead"
-    modules = [path.relative_to(source).with_suffix("").as_posix() for path in source.rglob("*.py")]
-    # A package is named by its heading, not by a row: its __init__ holds nothing but its sentence.
-    modules = [module for module in modules if not module.endswith("/__init__")]
-    assert sorted(named) == sorted(modules)
+    # A package is named by its heading, not by a row: its __init__ holds no code of its own.
+    modules = [path for path in source.rglob("*.py") if path.name != "__init__.py"]
+    assert sorted(named) == sorted(path.relative_to(source).with_suffix("").as_posix() for path in modules)
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:

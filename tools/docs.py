@@ -20,6 +20,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -179,7 +180,8 @@ def _escaped(text: str) -> str:
 def sources_table() -> str:
     """The log shapes that are recognised, as a table and a list of what surprises."""
     table = importlib.import_module("playhead.tape.source_table").SOURCES
-    lines = ["\n| `--source` | what writes it | time | payload | order in the file |\n| --- | --- | --- | --- | --- |\n"]
+    lines = ["\n| `--source` | what writes it | time | payload | order in the file |\n"]
+    lines.append("| --- | --- | --- | --- | --- |\n")
     for row in table.values():
         payload = "none" if not row.payload else " or ".join(_code(way) if way else "the record" for way in row.payload)
         time = _code(row.time) if row.time else "none"
@@ -238,7 +240,7 @@ class Link:
 
 def links_of(page: Path) -> Iterator[Link]:
     for token in _inner(MARKDOWN.parse(page.read_text(encoding="utf-8"))):
-        target = token.attrGet("href") if token.type == "link_open" else token.attrGet("src") if token.type == "image" else None
+        target = token.attrGet({"link_open": "href", "image": "src"}.get(token.type, ""))
         if target is None:
             continue
         way, _, fragment = str(target).partition("#")
@@ -263,7 +265,7 @@ def broken_links() -> Iterator[str]:
 def anchors_of(tokens: list[Token]) -> list[str]:
     """The names of the headings, as GitHub gives them; also set as ids."""
     names: list[str] = []
-    for token, inline in zip(tokens, tokens[1:], strict=False):
+    for token, inline in pairwise(tokens):
         if token.type == "heading_open":
             text = "".join(part.content for part in inline.children or () if part.type in ("text", "code_inline"))
             name = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")

@@ -61,9 +61,9 @@ export interface Context {
   /** Says what the handler believes about the world. */
   observe(name: string, value: unknown, at?: string): void;
   /** A piece of work: around `run`, whose result is passed on (outcome "ok" or "error"), or until `end()`. */
-  span(name: string, data?: unknown): Span;
   span<T>(name: string, run: () => T): T;
   span<T>(name: string, data: unknown, run: () => T): T;
+  span(name: string, data?: unknown): Span;
   /** Tells the daemon that something was reached live: on replay, a divergence. */
   escaped(key: string, where?: string): void;
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
 
 from playhead._version import __version__
 from playhead.engine.diff import diff_entries
 from playhead.engine.divergence import Divergence
-from playhead.engine.outcomes import ErrorsRule, full_entry, outcome_of
+from playhead.engine.outcomes import full_entry, outcome_of
+from playhead.engine.rules import ErrorsRule
 from playhead.engine.verify import Verdict, VerifyOptions, repeated
 from playhead.errors import HandlerError, HandlerStartError, TapeFormatError, UsageError
-from playhead.runtime.guard import Guard
+from playhead.runtime.launcher import HandlerOptions, Launcher
 from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.pinning import one_core
-from playhead.runtime.process import Launch
 from playhead.runtime.runs import Progress, choose_function, replay_run, verify_run
 from playhead.runtime.store import reading
 from playhead.session.commands import HandlerInfo
@@ -36,21 +36,6 @@ def no_progress(_: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class HandlerOptions:
-    """How a handler is started and how long it may take. Times in milliseconds."""
-
-    command: tuple[str, ...]
-    fn: str | None = None
-    cwd: str | None = None
-    env: dict[str, str] = field(default_factory=dict)
-    timeout_ms: int = 60_000
-    start_ms: int = 30_000
-    pin: bool = True
-    strict_stdout: bool = False
-    stderr_to: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RunResult:
     """A replay without a verdict: its hash, and the first question that the tape could not answer."""
 
@@ -61,14 +46,15 @@ class RunResult:
 class Daemon:
     """Starts handlers and answers for their end. Use it as a context manager: nothing outlives the block."""
 
-    def __init__(self) -> None:
-        self._guard = Guard()
+    def __init__(self, launcher: Launcher | None = None) -> None:
+        """`launcher` may have started the first handler ahead; the daemon ends what is its own."""
+        self._launcher = Launcher() if launcher is None else launcher
 
     def __enter__(self) -> Daemon:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._guard.close()
+        self._launcher.close()
 
     def verify(
         self,
@@ -122,11 +108,9 @@ class Daemon:
 
     @contextlib.contextmanager
     def started(self, options: HandlerOptions, *, pin: bool) -> Iterator[tuple[Handler, HandlerInfo]]:
-        launch = Launch(options.command, options.cwd, options.env, options.stderr_to)
-        session = SessionOptions(
-            version=__version__, call_ms=options.timeout_ms, start_ms=options.start_ms
-        )
-        handler = Handler(launch, session, self._guard, report_unexpected)
+        """A handler that has answered `initialize`, and what it said of itself; it is gone when the block ends."""
+        session = SessionOptions(version=__version__, call_ms=options.timeout_ms, start_ms=options.start_ms)
+        handler = Handler(self._launcher.start(options), session, report_unexpected)
         try:
             try:
                 info = handler.start()

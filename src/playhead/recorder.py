@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from playhead._version import __version__
-from playhead.daemon import Daemon, HandlerOptions, function_of, handler_error, no_progress
+from playhead.daemon import Daemon, function_of, handler_error, no_progress
 from playhead.engine.determinism import Sources
 from playhead.engine.verify import Stray
 from playhead.errors import HandlerError, UsageError
+from playhead.runtime.launcher import HandlerOptions
 from playhead.runtime.live import wall_clock_ms
 from playhead.runtime.loop import Faulted
 from playhead.runtime.recording_run import AskCounts, record_run, recording_head, scenario_calls

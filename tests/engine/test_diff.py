@@ -22,7 +22,8 @@ from playhead.engine.diff import (
     windowed,
 )
 from playhead.engine.divergence import ABSENT, Divergence
-from playhead.engine.outcomes import ErrorsRule, TranscriptHash
+from playhead.engine.outcomes import TranscriptHash
+from playhead.engine.rules import ErrorsRule
 from playhead.tape.model import Outcome, Raised, Returned
 
 keys = st.sampled_from(["", "a", "b", "~", "/", "a/b", "é", "\ue000", "😀", "\ud800", "10", "9"]) | st.text(max_size=3)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from playhead import canonical, jsontext
 from playhead.engine.divergence import Diverged
-from playhead.engine.matching import LaneMatcher, Matcher, Matching, PlainMatcher, SequenceMatcher, question_of
+from playhead.engine.matching import LaneMatcher, Matcher, PlainMatcher, SequenceMatcher, question_of
+from playhead.engine.rules import Matching
 from playhead.tape.lanes import LaneRange, Lanes
 from playhead.tape.model import Ask
 

@@ -19,6 +19,15 @@ _T = TypeVar("_T")
 _MONOTONIC = b',"clock":"monotonic"'
 
 
+class Span:
+    """What `with ctx.span(...)` gives. `outcome`, any JSON value, is told at the end; left alone, "ok" or "error"."""
+
+    __slots__ = ("outcome",)
+
+    def __init__(self) -> None:
+        self.outcome: Any = None
+
+
 class Context:
     """One call's context. `ctx.seq` is the event's number, `ctx.call` the call's, `ctx.fn` the function's name."""
 
@@ -135,16 +144,20 @@ class Context:
         self._say("observe", {"name": name, "value": value}, None)
 
     @contextmanager
-    def span(self, name: str, **data: Any) -> Iterator[None]:
-        """`with ctx.span("charge"):` says when something begins and how it ends."""
-        sid = self._call.spans
-        self._call.spans = sid + 1
+    def span(self, name: str, **data: Any) -> Iterator[Span]:
+        """`with ctx.span("charge") as span:` says when something begins and ends, and how: `span.outcome = ...`."""
+        span = Span()
+        if inside_producer.get():
+            yield span
+            return
+        sid = self._call.spans = self._call.spans + 1
         self._say("span", {"sid": sid, "phase": "begin", "name": name}, data)
-        outcome = "error"
+        usual = "error"
         try:
-            yield
-            outcome = "ok"
+            yield span
+            usual = "ok"
         finally:
+            outcome = usual if span.outcome is None else span.outcome
             self._say("span", {"sid": sid, "phase": "end", "name": name, "outcome": outcome}, None)
 
     def escaped(self, key: str, where: Optional[str] = None) -> None:

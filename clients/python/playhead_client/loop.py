@@ -66,9 +66,6 @@ class TurnLoop:
         """The session is over."""
         self.loop.close()
 
-    def close(self) -> None:
-        self.loop.close()
-
     def respond(self, key: str, produce: Optional[Produce], tail: bytes) -> Reply:
         """Ask at once; the reply is to be awaited."""
         call = self.call

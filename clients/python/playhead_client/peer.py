@@ -108,7 +108,9 @@ class Connection:
                 self._read_once()
             else:
                 self._sleep(waiter, bell)
-            if self.ended and waiter.message is None:
+            if waiter.message is not None:
+                return waiter.message
+            if self.ended:
                 raise errors.CallEnded("the daemon has closed the connection")
 
     def next_request(self) -> Optional[Message]:
@@ -227,7 +229,8 @@ class Connection:
                     waiter = self.waiting.pop(ident, None) if type(ident) is int else None
                     if waiter is not None:
                         waiter.arrive(message)
-                        waiter.wake()
+                        if waiter.bell is not None:
+                            waiter.wake()
                         continue
                     return f"a reply to a question that was not asked: id {ident!r}"
                 if frame.strip():

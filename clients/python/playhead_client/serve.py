@@ -104,12 +104,6 @@ class Session:
         if loop is not None:
             loop.close()
 
-    def close(self) -> None:
-        """Give back what the handlers needed: the event loop of those that are coroutines."""
-        if self._loop is not None:
-            self._loop.close()
-            self._loop = None
-
     def _on_message(self, message: Message) -> Optional[bytes]:
         """What can be said at once is; `handle` is queued. Under the connection's mutex."""
         method = message.get("method")
@@ -174,12 +168,9 @@ class Session:
             self._current = call
             if self._given_up.pop(number, False):
                 call.cancel()
-        try:
-            frame = reply(request["id"], self._outcome(call, self.functions[fn], params["event"]))
-        except (SystemExit, KeyboardInterrupt):
-            raise  # The handler wants the process to end: to the daemon that is a crash, and it should be.
-        if len(frame) > self._connection.limit_bytes:
-            gone = errors.describe(too_long(len(frame), self._connection.limit_bytes), dumps)
+        frame = reply(request["id"], self._outcome(call, self.functions[fn], params["event"]))
+        if len(frame) - 1 > self._connection.limit_bytes:
+            gone = errors.describe(too_long(len(frame) - 1, self._connection.limit_bytes), dumps)
             frame = reply(request["id"], dumps({"raised": gone}))
         call.end(frame)
         with self._connection.mutex:
@@ -199,7 +190,7 @@ class Session:
                 call.raise_trouble()
             return b'{"output":%b}' % dumps(output)
         except (SystemExit, KeyboardInterrupt):
-            raise
+            raise  # The handler wants the process to end: to the daemon that is a crash, and it should be.
         except BaseException as error:
             # Cancelled whatever the handler made of it: the daemon has given this call up.
             shown = errors.Cancelled("the call was cancelled") if call.cancelled else error
@@ -239,7 +230,7 @@ def take_stdio() -> Tuple[int, int]:
 
 
 def serve_over(session: Session, in_fd: int, out_fd: int) -> None:
-    """Run the session over two descriptors that are its own. Returns only when nothing else runs in the process."""
+    """Run the session over two descriptors that are its own. The process ends where their input does."""
     connection = Connection.over_pipes(in_fd, out_fd)
     connection.on_end = _leave
     connection.on_fault = _leave_with_fault
@@ -254,7 +245,8 @@ def serve_over(session: Session, in_fd: int, out_fd: int) -> None:
 
 
 def _leave() -> None:
-    # Called wherever the end shows: while a handler waits for an answer, on any thread, with others still running.
+    # Wherever the end shows: while a handler waits for an answer, on any thread, with others still running. So not by
+    # an exception, which a handler could catch, and not through the interpreter's own end, which waits for threads.
     _exit(0)
 
 

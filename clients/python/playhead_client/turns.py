@@ -90,9 +90,9 @@ class Call:
             number = self.asks
             self.asks = number + 1
             frame = template % (ident, self.number, number, tail)
-            if len(frame) > connection.limit_bytes:
+            if len(frame) - 1 > connection.limit_bytes:  # Its LF does not count.
                 self.asks = number
-                raise too_long(len(frame), connection.limit_bytes)
+                raise too_long(len(frame) - 1, connection.limit_bytes)
             connection.waiting[ident] = waiter
             connection.write(frame)
         return number
@@ -135,8 +135,8 @@ class Call:
 
     def tell(self, frame: bytes) -> None:
         """Send a notification of this call."""
-        if len(frame) > self.connection.limit_bytes:
-            raise too_long(len(frame), self.connection.limit_bytes)
+        if len(frame) - 1 > self.connection.limit_bytes:
+            raise too_long(len(frame) - 1, self.connection.limit_bytes)
         with self.connection.lock:
             if not self.over:
                 self.connection.write(frame)

@@ -205,7 +205,8 @@ def handler(event, ctx):
 def test_what_the_handler_says_goes_out_in_order(start):
     daemon = start("""
 def handler(event, ctx):
-    with ctx.span("outer", n=1):
+    with ctx.span("outer", n=1) as span:
+        span.outcome = "fine"
         ctx.note("seen", what="x")
         try:
             with ctx.span("inner"):
@@ -218,11 +219,11 @@ def handler(event, ctx):
     result, said = daemon.run(4, None, live)
     assert output(result) is None
     assert [m["params"] for m in said] == [
-        {"call": 4, "sid": 0, "phase": "begin", "name": "outer", "data": {"n": 1}},
+        {"call": 4, "sid": 1, "phase": "begin", "name": "outer", "data": {"n": 1}},
         {"call": 4, "name": "seen", "data": {"what": "x"}},
-        {"call": 4, "sid": 1, "phase": "begin", "name": "inner"},
-        {"call": 4, "sid": 1, "phase": "end", "name": "inner", "outcome": "error"},
-        {"call": 4, "sid": 0, "phase": "end", "name": "outer", "outcome": "ok"},
+        {"call": 4, "sid": 2, "phase": "begin", "name": "inner"},
+        {"call": 4, "sid": 2, "phase": "end", "name": "inner", "outcome": "error"},
+        {"call": 4, "sid": 1, "phase": "end", "name": "outer", "outcome": "fine"},
         {"call": 4, "name": "balance", "value": 3},
         {"call": 4, "key": "http", "where": "GET /"},
     ]

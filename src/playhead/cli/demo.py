@@ -11,12 +11,13 @@ import click
 from playhead.cli.divergence import divergence_lines
 from playhead.cli.options import json_option
 from playhead.cli.output import EXIT_COULD_NOT_TELL, EXIT_SAME, emit, safe_line, say
-from playhead.daemon import Daemon, HandlerOptions
+from playhead.daemon import Daemon
 from playhead.engine.determinism import seeded_random, seeded_sources, stepping_clock
 from playhead.engine.verify import Verdict, VerifyOptions
 from playhead.errors import PlayheadError
 from playhead.recorder import RecordOptions, RecordResult, ScenarioOptions, record
 from playhead.runtime.hosts import example, handler_command
+from playhead.runtime.launcher import HandlerOptions
 from playhead.runtime.live import live_sources
 
 SEED = 99

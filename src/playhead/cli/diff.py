@@ -8,7 +8,7 @@ from playhead.cli.divergence import divergence_lines
 from playhead.cli.options import json_option
 from playhead.cli.output import EXIT_DIVERGED, EXIT_SAME, emit, safe_line, say
 from playhead.daemon import diff_files
-from playhead.engine.outcomes import ERRORS_RULES, ErrorsRule
+from playhead.engine.rules import ERRORS_RULES, ErrorsRule
 
 
 @click.command("diff")

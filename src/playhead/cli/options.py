@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from playhead.daemon import HandlerOptions
 from playhead.errors import UsageError
 from playhead.runtime.hosts import handler_command
+from playhead.runtime.launcher import HandlerOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from playhead import jsontext
 from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option
 from playhead.cli.output import EXIT_DIVERGED, EXIT_SAME, emit, progress, safe_line, say
-from playhead.daemon import Daemon
+from playhead.runtime.launcher import Launcher
 
 
 @click.command("run", cls=HandlerCommand)
@@ -29,8 +28,14 @@ def command(ctx: click.Context, /, recording: str, as_json: bool, **given: Any) 
     """
     handler = handler_of(ctx, given)
     entries: list[dict[str, Any]] = []
-    with Daemon() as daemon, progress("replaying", wanted=not as_json) as report:
-        result = daemon.run(recording, handler, entries.append, progress=report)
+    with Launcher() as launcher:
+        launcher.start_ahead(handler)
+        # Loaded while the handler starts up.
+        from playhead import jsontext
+        from playhead.daemon import Daemon
+
+        with progress("replaying", wanted=not as_json) as report:
+            result = Daemon(launcher).run(recording, handler, entries.append, progress=report)
     transcript = {"entries": entries, "hash": result.hash}
     code = EXIT_SAME if result.divergence is None else EXIT_DIVERGED
     if as_json:

@@ -7,13 +7,11 @@ from typing import Any
 
 import click
 
-from playhead.cli.divergence import divergence_lines
 from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option
-from playhead.cli.output import EXIT_COULD_NOT_TELL, details, emit, progress, safe, safe_line, say
-from playhead.daemon import Daemon, HandlerOptions
-from playhead.engine.outcomes import ERRORS_RULES
-from playhead.engine.verify import Verdict, VerifyOptions
-from playhead.errors import PlayheadError, UsageError
+from playhead.cli.output import emit, say
+from playhead.engine.rules import ERRORS_RULES, MATCHINGS
+from playhead.errors import UsageError
+from playhead.runtime.launcher import Launcher
 
 
 @click.command("verify", cls=HandlerCommand)
@@ -28,7 +26,7 @@ from playhead.errors import PlayheadError, UsageError
 )
 @click.option(
     "--matching",
-    type=click.Choice(["lanes", "sequence"]),
+    type=click.Choice(list(MATCHINGS)),
     default="lanes",
     show_default=True,
     help="Questions in their lanes (clock, randomness, each key), or in the one recorded order.",
@@ -57,68 +55,26 @@ def command(ctx: click.Context, /, recordings: tuple[str, ...], as_json: bool, *
     """
     paths = _paths(recordings)
     handler = handler_of(ctx, given)
-    options = VerifyOptions(
-        errors=given["errors"],
-        matching=given["matching"],
-        allow_unconsumed=given["allow_unconsumed"],
-        strict_testimony=given["strict_testimony"],
-    )
-    results = []
-    counts = {"ok": 0, "diverged": 0, "failed": 0}
-    with Daemon() as daemon:
+    with Launcher() as launcher:
+        launcher.start_ahead(handler)
+        # Loaded while the handler starts up.
+        from playhead.cli.verdicts import Verifier
+        from playhead.engine.verify import VerifyOptions
+
+        options = VerifyOptions(
+            errors=given["errors"],
+            matching=given["matching"],
+            allow_unconsumed=given["allow_unconsumed"],
+            strict_testimony=given["strict_testimony"],
+        )
+        verifier = Verifier(launcher, handler, options, given["runs"], quiet=as_json)
         for path in paths:
-            result, code = _verify(daemon, path, handler, options, given["runs"], quiet=as_json)
-            counts["ok" if code == 0 else "diverged" if code == 1 else "failed"] += 1
-            results.append(result)
-    code = 2 if counts["failed"] else 1 if counts["diverged"] else 0
+            verifier.verify(path)
     if as_json:
-        emit({"ok": code == 0, "exit": code, "results": results, "counts": counts})
+        emit(verifier.to_json())
     elif len(paths) > 1:
-        say(f"{counts['ok']} ok, {counts['diverged']} diverged, {counts['failed']} could not be told")
-    return code
-
-
-def _verify(
-    daemon: Daemon, path: str, handler: HandlerOptions, options: VerifyOptions, runs: int, *, quiet: bool
-) -> tuple[dict[str, Any], int]:
-    try:
-        with progress(f"verifying {safe_line(path)}", wanted=not quiet) as report:
-            recording_id, verdict = daemon.verify(path, handler, options, runs=runs, progress=report)
-    except PlayheadError as error:
-        if not quiet:
-            say(f"{click.style('✘', fg='red')} {safe(str(error))}", err=True)
-            for line in details(error):
-                say(line, err=True)
-        return {"recording": path, "ok": False, "error": error.to_json()}, EXIT_COULD_NOT_TELL
-    if not quiet:
-        _tell(path, recording_id, verdict)
-    return {"recording": path, "id": recording_id, **verdict.to_json()}, verdict.exit
-
-
-def _tell(path: str, recording_id: str, verdict: Verdict) -> None:
-    name = safe_line(recording_id)
-    if verdict.ok:
-        events = f"{verdict.counts.events:,} event{'' if verdict.counts.events == 1 else 's'}"
-        say(f"{click.style('✔', fg='green')} {name}: ok, {events}, hash {verdict.actual_hash}")
-    elif verdict.divergence is None:
-        say(f"{click.style('✘', fg='yellow')} {name}: nothing verified ({safe_line(path)})")
-    else:
-        say(f"{click.style('✘', fg='red')} {name}: diverged ({safe_line(path)})")
-        for line in divergence_lines(verdict.divergence):
-            say(line)
-        if verdict.divergences > 1:
-            say(f"  and {verdict.divergences - 1} more")
-        say(f"  expected hash {verdict.expected_hash}")
-        say(f"  actual hash   {verdict.actual_hash or 'none: the handler did not reach the end'}")
-    if verdict.options.errors != "same":
-        say(f"  errors compared by {verdict.options.errors}")
-    if verdict.stray.lines:
-        seq, text = verdict.stray.samples[0]
-        where = "" if seq is None else f" (event {seq})"
-        say(f"  {verdict.stray.lines} lines on stdout were not the protocol's{where}: {text}")
-        say("  hint: log to stderr")
-    for warning in verdict.warnings:
-        say(f"  warning: {safe(warning)}")
+        say(verifier.summary())
+    return verifier.exit
 
 
 def _paths(recordings: tuple[str, ...]) -> list[str]:

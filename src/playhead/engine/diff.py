@@ -13,7 +13,8 @@ from typing import Any
 
 from playhead import canonical, jsontext, pointer
 from playhead.engine.divergence import ABSENT, Divergence
-from playhead.engine.outcomes import ErrorsRule, compared_error
+from playhead.engine.outcomes import compared_error
+from playhead.engine.rules import ErrorsRule
 from playhead.tape.model import Outcome, Raised, Returned
 
 # A long value is shown as a window around its first differing character, so that both sides show the difference.

@@ -20,13 +20,13 @@ from playhead.engine.divergence import Diverged, Divergence
 from playhead.engine.matching import (
     LaneMatcher,
     Matcher,
-    Matching,
     PlainMatcher,
     SequenceMatcher,
     Unread,
     question_of,
     respond_question,
 )
+from playhead.engine.rules import Matching
 from playhead.errors import DeterminismError, UsageError
 from playhead.tape.lanes import Lanes
 from playhead.tape.model import Ask, Outcome, Raised, TapeCall
@@ -105,7 +105,7 @@ class RecordHead:
             value: int | float = self._asking(lambda frozen: frozen.now(clock, lane))
         else:
             assert self._sources is not None
-            value = self._reading(self._sources.clock if clock == "wall" else self._sources.monotonic)
+            value = self._reading(self._sources.clock if clock == "wall" else self._sources.monotonic, clock)
         self._asks.append(Ask("now", clock=clock, lane=lane, value=value))
         return value
 
@@ -134,11 +134,12 @@ class RecordHead:
             self._hand_over(number, given)
         return given  # type: ignore[no-any-return]
 
-    def _reading(self, clock: Clock) -> int | float:
+    def _reading(self, read: Clock, clock: str) -> int | float:
         try:
-            return _finite(clock())
+            return _finite(read())
         except DeterminismError as error:
-            found = Divergence("exhausted", error.message, ask=len(self._asks))
+            question = {"method": "now", "clock": clock}
+            found = Divergence("exhausted", error.message, ask=len(self._asks), question=question)
             if self.diverged is None:
                 self.diverged = found
             raise Diverged(found) from None

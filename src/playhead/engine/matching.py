@@ -19,8 +19,6 @@ from playhead.engine.divergence import Diverged, Divergence
 from playhead.tape.lanes import END, Lanes
 from playhead.tape.model import Ask
 
-Matching = Literal["lanes", "sequence"]
-
 
 @dataclass(frozen=True, slots=True)
 class Unread:

@@ -6,13 +6,11 @@ hash (protocol/spec.md, "Results and faults", "Hash").
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from playhead.canonical import ArrayHash
+from playhead.engine.rules import ErrorsRule
 from playhead.tape.model import Outcome, Raised, Returned
-
-ErrorsRule = Literal["same", "message", "raised"]
-ERRORS_RULES: tuple[ErrorsRule, ...] = ("same", "message", "raised")
 
 
 def compared_error(error: dict[str, Any], rule: ErrorsRule) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from typing import Any, Literal
 from playhead.engine.diff import outcome_difference
 from playhead.engine.divergence import Divergence
 from playhead.engine.heads import CallReplay
-from playhead.engine.matching import Matching, Unread
-from playhead.engine.outcomes import ErrorsRule, TranscriptHash
+from playhead.engine.matching import Unread
+from playhead.engine.outcomes import TranscriptHash
+from playhead.engine.rules import ErrorsRule, Matching
 from playhead.engine.testimony import testimony_difference
 from playhead.tape.model import Outcome, TapeCall
 

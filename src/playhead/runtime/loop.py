@@ -12,8 +12,7 @@ from typing import Any
 
 from playhead.engine.divergence import Divergence
 from playhead.engine.verify import Stray
-from playhead.runtime.guard import Guard
-from playhead.runtime.process import Launch, Process
+from playhead.runtime.process import Process
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.handler import HandlerSession, Head, SessionOptions, State
@@ -39,10 +38,8 @@ class Faulted(Exception):
 class Handler:
     """A handler process and the session with it: `start`, then `call` after `call`, then `close`."""
 
-    def __init__(
-        self, launch: Launch, options: SessionOptions, guard: Guard, unexpected: Callable[[Exception], str]
-    ) -> None:
-        self._process = Process(launch, guard)
+    def __init__(self, process: Process, options: SessionOptions, unexpected: Callable[[Exception], str]) -> None:
+        self._process = process
         self._session = HandlerSession(options, unexpected)
         self._lines = LineDecoder()
         self._deadlines: dict[str, float] = {}

@@ -69,6 +69,9 @@ def read_message(line: bytes) -> Message:
         frame = jsontext.loads(line, depth=jsontext.MAX_DEPTH + FRAME_LEVELS)
     except JSONTextError as error:
         return _unreadable(line, error)
+    if type(frame) is list and _FRAME_MARK.search(line) is not None:
+        # Dropped as stray it would be waited for until the call's time is over.
+        return Malformed("batches are not spoken: one message a line", quoted(line))
     if type(frame) is not dict or frame.get("jsonrpc") != "2.0":
         return Stray(quoted(line))
     method = frame.get("method")

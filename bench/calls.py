@@ -1,0 +1,139 @@
+"""What a context call costs: beside a bare ping-pong, in microseconds; and events a second, with three calls each.
+
+A call's cost is a slope: events that ask FEW times and events that ask MANY times take turns, and the difference of
+their times is divided by the difference of their calls. The start of the handler and the cost of an event cancel. The
+daemon is the real one, its work on the tape included. Daemon, handler and both ends of the ping-pong share one core, and since they take turns, their
+time on a core is what the clock would say if nobody else wanted it: that is measured too, and stands on a busy machine.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import io
+import pstats
+import statistics
+from pathlib import Path
+
+from bench import runs
+from bench.measure import Bar, Figure, Size, compared, on_one_core
+from bench.pingpong import PingPong
+
+KINDS = ("mixed", "now", "random", "respond")
+FEW = 30
+# (MANY, pairs of events a run, runs, exchanges of the ping-pong before each). The first pairs of a run are its warm-up.
+_SIZES = {
+    "tiny": (60, 3, 1, 100),
+    "quick": (300, 6, 3, 1000),
+    "normal": (300, 14, 7, 2000),
+    "full": (300, 14, 15, 2000),
+}
+WARM_UP_PAIRS = 2
+MOST_PING_PONGS = 8
+_EVENTS = {"tiny": 50, "quick": 500, "normal": 3000, "full": 10_000}
+_TITLES = {"recorded": "recorded from seeded sources", "replayed": "replayed"}
+
+
+def calls(language: str, size: Size, folder: Path) -> list[Figure]:
+    """Microseconds a context call, recorded and replayed: mixed, and each kind by itself."""
+    many, pairs, rounds, exchanges = _SIZES[size]
+    handler = runs.handler_file(language, "asks")
+    events, recording = _asking(folder, many, pairs), folder / "asks.json"
+    pings: list[tuple[float, float]] = []
+    taken: dict[str, list[runs.Stamps]] = {how: [] for how in _TITLES}
+    with on_one_core() as pinned, PingPong(language) as ping_pong:
+        ping_pong.microseconds(exchanges)
+        for _ in range(rounds):
+            # A ping-pong before each run: A B A C A B A C ...
+            pings.append(ping_pong.microseconds(exchanges))
+            taken["recorded"].append(runs.record(events, recording, handler))
+            pings.append(ping_pong.microseconds(exchanges))
+            taken["replayed"].append(runs.verify(recording, handler))
+    figures = []
+    for clock, more in (("", ""), (".cpu", ", on a core")):
+        ping = Figure(
+            f"calls.{language}.ping-pong{clock}",
+            f"a bare ping-pong of 90-byte lines with {language.title()}{more}",
+            "µs",
+            tuple(cpu if clock else wall for wall, cpu in pings),
+            more={"oneCore": pinned},
+        )
+        figures.append(ping)
+        for how, stamps in taken.items():
+            for index, kind in enumerate(KINDS):
+                slopes = tuple(_slope(each.cpu if clock else each.wall, index, many) for each in stamps)
+                figures.append(_call_figure(language, how, kind, clock, more, slopes, ping))
+        if not taken["recorded"][0].cpu:
+            break
+    return figures
+
+
+def _call_figure(
+    language: str, how: str, kind: str, clock: str, more: str, slopes: tuple[float, ...], ping: Figure
+) -> Figure:
+    of = "" if kind == "mixed" else f".{kind}"
+    title = "now, random and respond in turn" if kind == "mixed" else f"ctx.{kind}"
+    figure = Figure(
+        f"calls.{language}.{how}{of}{clock}",
+        f"a context call, {_TITLES[how]}, {language.title()}: {title}{more}",
+        "µs",
+        slopes,
+    )
+    return compared(figure, ping, Bar("ratio", MOST_PING_PONGS, busy=bool(clock)) if kind == "mixed" else None)
+
+
+def events(language: str, size: Size, folder: Path) -> list[Figure]:
+    """Events a second, with three context calls each, as a user would run them."""
+    count = _EVENTS[size]
+    handler = runs.handler_file(language, "event")
+    log = runs.write_events(folder / "log.jsonl", runs.log_events(count))
+    recording = folder / "log.json"
+    rates: dict[str, list[float]] = {how: [] for how in _TITLES}
+    for _ in range(1 if size == "tiny" else 3):
+        rates["recorded"].append(_rate(runs.record(log, recording, handler).wall))
+        rates["replayed"].append(_rate(runs.verify(recording, handler).wall))
+    return [
+        Figure(
+            f"events.{language}.{how}",
+            f"events a second, {_TITLES[how]}, {language.title()}: three context calls each",
+            "events/s",
+            tuple(values),
+            more={"events": count},
+        )
+        for how, values in rates.items()
+    ]
+
+
+def profile(language: str, how: str, folder: Path) -> str:
+    """Where the daemon's side spends its time: the first 15 functions, by the time in themselves."""
+    handler = runs.handler_file(language, "asks")
+    log = runs.write_events(folder / "profiled.jsonl", [{"kind": "mixed", "n": 300}] * 20)
+    recording = folder / "profiled.json"
+    runs.record(log, recording, handler)
+    profiler = cProfile.Profile()
+    with on_one_core():
+        if how == "recorded":
+            profiler.runcall(runs.record, log, recording, handler)
+        else:
+            profiler.runcall(runs.verify, recording, handler)
+    shown = io.StringIO()
+    pstats.Stats(profiler, stream=shown).sort_stats("tottime").print_stats(15)
+    return f"20 events of 300 calls, {how}, {language}\n{shown.getvalue()}"
+
+
+def _asking(folder: Path, many: int, pairs: int) -> Path:
+    pair = [{"kind": kind, "n": n} for kind in KINDS for n in (FEW, many)]
+    return runs.write_events(folder / "asks.jsonl", pair * pairs)
+
+
+def _slope(stamps: list[float], kind: int, many: int) -> float:
+    """Microseconds a call in one run, from the medians of its events' times."""
+    step = 2 * len(KINDS)
+    firsts = range(WARM_UP_PAIRS * step + 2 * kind, len(stamps), step)
+    few = statistics.median(stamps[first] - stamps[first - 1] for first in firsts)
+    most = statistics.median(stamps[first + 1] - stamps[first] for first in firsts)
+    return (most - few) / (many - FEW) * 1e6
+
+
+def _rate(stamps: list[float]) -> float:
+    # From the end of the first event on: the start of the handler is another figure.
+    return (len(stamps) - 1) / (stamps[-1] - stamps[0])

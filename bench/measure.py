@@ -1,0 +1,127 @@
+"""Runs that take turns, and what is said of them: medians, and ratios of medians of the same turns.
+
+Nothing is measured alone: whatever stands in a ratio ran A B A B ... beside what it is compared with, so that a machine
+which is busy for a while is busy for both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Size = Literal["tiny", "quick", "normal", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The most that a figure's `ratio`, or its `median`, may be. `busy`: it stands on a busy machine too."""
+
+    of: Literal["ratio", "median"]
+    most: float
+    busy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table. `runs` are what was measured, in `unit`; `beside` is what it is compared with."""
+
+    name: str
+    title: str
+    unit: str
+    runs: tuple[float, ...]
+    beside: str | None = None
+    ratio: float | None = None
+    bar: Bar | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.runs)
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether the bar is kept; None where there is none."""
+        if self.bar is None:
+            return None
+        value = self.ratio if self.bar.of == "ratio" else self.median
+        return value is not None and value <= self.bar.most
+
+    def to_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "name": self.name,
+            "title": self.title,
+            "unit": self.unit,
+            "median": rounded(self.median),
+            "least": rounded(min(self.runs)),
+            "most": rounded(max(self.runs)),
+            "runs": len(self.runs),
+        }
+        if self.beside is not None:
+            shown["beside"] = self.beside
+        if self.ratio is not None:
+            shown["ratio"] = rounded(self.ratio)
+        if self.bar is not None:
+            shown["must"] = {"of": self.bar.of, "most": self.bar.most}
+            shown["ok"] = self.ok
+        return {**shown, **({"more": dict(self.more)} if self.more else {})}
+
+
+def compared(figure: Figure, other: Figure, bar: Bar | None = None, **more: Any) -> Figure:
+    """`figure` with the ratio of its median to `other`'s, which was measured in the same turns."""
+    return Figure(
+        figure.name,
+        figure.title,
+        figure.unit,
+        figure.runs,
+        beside=other.name,
+        ratio=figure.median / other.median,
+        bar=bar,
+        more={**figure.more, **more},
+    )
+
+
+def rounded(number: float) -> float | int:
+    """Four digits that count: more of them would be noise."""
+    value = float(f"{number:.4g}")
+    return int(value) if value.is_integer() else value
+
+
+def in_turns(rounds: int, subjects: Sequence[Callable[[], float]]) -> list[tuple[float, ...]]:
+    """The results of each subject, called in turns; one turn before them warms the caches and is not kept."""
+    for subject in subjects:
+        subject()
+    kept: list[list[float]] = [[] for _ in subjects]
+    for _ in range(rounds):
+        for results, subject in zip(kept, subjects, strict=True):
+            results.append(subject())
+    return [tuple(results) for results in kept]
+
+
+def wall_ms(command: Sequence[str], **given: Any) -> float:
+    """Milliseconds that a command takes, from before it is started until it is gone. It has to end with 0."""
+    start = time.perf_counter_ns()
+    subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True, **given
+    )
+    return (time.perf_counter_ns() - start) / 1e6
+
+
+@contextlib.contextmanager
+def on_one_core() -> Iterator[bool]:
+    """This process, and all that it starts, on one core. False where the system has no such thing."""
+    if sys.platform != "linux":
+        yield False
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield True
+    finally:
+        os.sched_setaffinity(0, allowed)

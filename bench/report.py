@@ -1,0 +1,151 @@
+"""What was measured, as a table for people, as results.json for programs, and as the page docs/benchmarks/README.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+RESULTS_VERSION = 1
+_HEAD = "<!-- Written by python -m bench from results.json: not to be edited. -->\n"
+_INTRO = """# Benchmarks
+
+What playhead costs. `make bench` measures it again and writes [results.json](results.json) and this page; a bar that a
+figure must keep stands beside it. Ratios are ratios of medians of runs that took turns with what they are compared
+with, on the same machine at the same time. They carry over to other machines better than times do.
+
+A context call is `ctx.now()`, `ctx.random()` or `ctx.respond()`, through the daemon and its tape; its cost is the slope
+between events that ask 30 and events that ask 300 times, with daemon and handler on one core. Recording, a `respond` is
+two messages each way: the question, and what the handler's producer came to. A handler's own start and end is
+measured with a driver of a few lines in place of playhead.
+"""
+
+
+def table(figures: Iterable[dict[str, Any]]) -> list[str]:
+    """Lines of a plain table, the columns aligned."""
+    rows = [("figure", "median", "unit", "least … most", "ratio", "must", "")]
+    for figure in figures:
+        rows.append(
+            (
+                figure["name"],
+                _number(figure["median"]),
+                figure["unit"],
+                _range(figure),
+                _number(figure["ratio"]) if "ratio" in figure else "",
+                _must(figure),
+                {True: "ok", False: "MISSED", None: ""}[figure.get("ok")],
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def merged(
+    old: dict[str, Any], run: dict[str, Any], groups: list[str], figures: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """`old` results with this run's figures in the place of those that they are newer ones of.
+
+    A figure gives way to one of its name, and to another run of its group at the same size: what a long run found
+    outlives the shorter ones after it. Runs of which nothing is left go.
+    """
+    names = {figure["name"] for figure in figures}
+    runs = list(old.get("runs", [])) if old.get("version") == RESULTS_VERSION else []
+    kept = [
+        figure
+        for figure in (old["figures"] if runs else [])
+        if figure["name"] not in names
+        and not (runs[figure["run"]]["size"] == run["size"] and any(_is_of(figure["name"], group) for group in groups))
+    ]
+    runs.append(run)
+    fresh = [*kept, *({**figure, "run": len(runs) - 1} for figure in figures)]
+    used = sorted({figure["run"] for figure in fresh})
+    renumbered = [{**figure, "run": used.index(figure["run"])} for figure in fresh]
+    return {
+        "version": RESULTS_VERSION,
+        "runs": [runs[index] for index in used],
+        "figures": sorted(renumbered, key=lambda figure: _order(figure["name"])),
+    }
+
+
+def page(results: dict[str, Any]) -> str:
+    """The page, from nothing but results.json."""
+    parts = [_HEAD, _INTRO]
+    for number, run in enumerate(results["runs"]):
+        figures = [figure for figure in results["figures"] if figure["run"] == number]
+        parts.append("\n## " + ("Figures" if len(results["runs"]) == 1 else f"Run {number + 1}") + "\n\n")
+        parts.append(f"```sh not-run\n{run['command']}\n```\n\n{_circumstances(run)}\n\n")
+        parts.append("| What | Median | Least to most | Ratio | Must | |\n|---|--:|--:|--:|--:|---|\n")
+        for figure in figures:
+            parts.append(
+                f"| {figure['title']} | {_number(figure['median'])} {figure['unit']} | {_range(figure)} "
+                f"| {_number(figure['ratio']) if 'ratio' in figure else ''} | {_must(figure)} "
+                f"| {_kept(figure)} |\n"
+            )
+    return "".join(parts)
+
+
+def read(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def write(folder: Path, results: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=2, ensure_ascii=False) + "\n"
+    (folder / "results.json").write_text(text, encoding="utf-8")
+    (folder / "README.md").write_text(page(results), encoding="utf-8")
+
+
+_GROUPS = ("calls", "help", "verify", "memory", "events", "micro")
+
+
+def _order(name: str) -> int:
+    # Within a group the order of measuring stands: what a figure is compared with comes before it.
+    return _GROUPS.index(name.partition(".")[0])
+
+
+def _is_of(name: str, group: str) -> bool:
+    return name == group or name.startswith(group + ".")
+
+
+def _circumstances(run: dict[str, Any]) -> str:
+    machine, versions, load = run["machine"], run["versions"], run["load"]
+    about = ", ".join(f"{name} {version}" for name, version in versions.items())
+    memory = "" if machine["memoryMB"] is None else f", {machine['memoryMB']:,} MB"
+    return (
+        f"Measured {run['measuredAt']} on {machine['processor']} ({machine['architecture']}, {machine['cores']} cores"
+        f"{memory}), {machine['system']}. "
+        f"Load averages before: {_load(load['before'])}; after: {_load(load['after'])}. "
+        f"Versions: {about}."
+    )
+
+
+def _load(values: list[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _range(figure: dict[str, Any]) -> str:
+    if figure["runs"] == 1:
+        return "one run"
+    return f"{_number(figure['least'])} … {_number(figure['most'])}"
+
+
+def _must(figure: dict[str, Any]) -> str:
+    if "must" not in figure:
+        return ""
+    unit = "×" if figure["must"]["of"] == "ratio" else f" {figure['unit']}"
+    return f"≤ {figure['must']['most']:g}{unit}"
+
+
+def _kept(figure: dict[str, Any]) -> str:
+    return {True: "kept", False: "**missed**", None: ""}[figure.get("ok")]
+
+
+def _number(value: float) -> str:
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"

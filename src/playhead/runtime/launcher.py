@@ -1,0 +1,64 @@
+"""Starts handlers and answers for their end; one may be started ahead of its use.
+
+A command starts its handler first and loads the rest of playhead while the handler starts up: that is why nothing
+heavy is imported here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from playhead.runtime.guard import Guard
+from playhead.runtime.process import Launch, Process
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerOptions:
+    """How a handler is started and how long it may take. Times in milliseconds; a call's 0 is for ever."""
+
+    command: tuple[str, ...]
+    fn: str | None = None
+    cwd: str | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    timeout_ms: int = 60_000
+    start_ms: int = 30_000
+    pin: bool = True
+    strict_stdout: bool = False
+    # A descriptor that the handler's stderr is copied to while it runs.
+    stderr_to: int | None = None
+
+    def launch(self) -> Launch:
+        return Launch(self.command, self.cwd, self.env, self.stderr_to)
+
+
+class Launcher:
+    """Use it as a context manager: nothing that it started outlives the block."""
+
+    def __init__(self) -> None:
+        self._guard = Guard()
+        self._ahead: tuple[HandlerOptions, Process] | None = None
+
+    def __enter__(self) -> Launcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start_ahead(self, options: HandlerOptions) -> None:
+        """Start a handler that `start` will be asked for. HandlerStartError if it cannot be started."""
+        self._ahead = (options, Process(options.launch(), self._guard))
+
+    def start(self, options: HandlerOptions) -> Process:
+        """The handler that was started ahead, or one started now."""
+        if self._ahead is not None and self._ahead[0] == options:
+            process = self._ahead[1]
+            self._ahead = None
+            return process
+        return Process(options.launch(), self._guard)
+
+    def close(self) -> None:
+        if self._ahead is not None:
+            # It was never spoken to.
+            self._ahead[1].kill(grace_seconds=0)
+            self._ahead = None
+        self._guard.close()
