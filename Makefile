@@ -36,7 +36,7 @@ lint: $(VENV)/.ready
 
 types: $(VENV)/.ready
 	$(RUN)/mypy
-	$(RUN)/mypy --strict --python-version 3.9 clients/python/playhead_client
+	cd clients/python && ../../$(RUN)/mypy --strict playhead_client
 
 test-interpreters: $(VENV)/.ready ## The core tests on every other Python found (3.11 and newer; the client from 3.9)
 	$(RUN)/python tools/interpreters.py

@@ -69,7 +69,9 @@ async function useTsx(url) {
 function handlersOf(loaded) {
   const inner = isObject(loaded.default) ? loaded.default : {};
   const map = [loaded.functions, inner.functions].find(isObject);
-  const single = [loaded.default, loaded.handler, inner.default, inner.handler].find((found) => typeof found === 'function');
+  const single = [loaded.default, loaded.handler, inner.default, inner.handler].find(
+    (found) => typeof found === 'function',
+  );
   if (map !== undefined) return single === undefined ? { ...map } : { handler: single, ...map };
   return single ?? null;
 }

@@ -1,4 +1,4 @@
-"""The daemon's jobs, as functions: record a scenario, verify and replay a tape, with a handler in another process.
+"""The daemon's jobs: handlers started and ended; tapes verified, replayed and compared. Recording is in recorder.
 
 What a command line, a test or a client asks for arrives here as values and leaves as values; files and processes are
 opened, bounded and closed here, and nothing is printed.

@@ -82,18 +82,23 @@ function measure(name, child, n) {
     }
   } else if (name.startsWith('an empty')) {
     for (let i = 0; i < n; i++) {
-      child.send(`{"jsonrpc":"2.0","id":2,"method":"handle","params":{"call":${i},"fn":"handler","event":1,"seq":0}}\n`);
+      child.send(
+        `{"jsonrpc":"2.0","id":2,"method":"handle","params":{"call":${i},"fn":"handler","event":1,"seq":0}}\n`,
+      );
       child.line();
     }
   } else {
     const record = name.includes('record');
-    child.send(`{"jsonrpc":"2.0","id":"h","method":"handle","params":{"call":1,"fn":"handler","event":${n},"seq":0}}\n`);
+    child.send(
+      `{"jsonrpc":"2.0","id":"h","method":"handle","params":{"call":1,"fn":"handler","event":${n},"seq":0}}\n`,
+    );
     for (;;) {
       const line = child.line();
       if (line.startsWith('{"jsonrpc":"2.0","id":"h"')) break;
       const id = ID.exec(line)[1];
       if (line.includes('"method":"now"')) child.send(`{"jsonrpc":"2.0","id":${id},"result":1783036800000}\n`);
-      else if (line.includes('"respond"')) child.send(`{"jsonrpc":"2.0","id":${id},"result":${record ? '{"produce":true}' : '{"value":1}'}}\n`);
+      else if (line.includes('"respond"'))
+        child.send(`{"jsonrpc":"2.0","id":${id},"result":${record ? '{"produce":true}' : '{"value":1}'}}\n`);
       else child.send(`{"jsonrpc":"2.0","id":${id},"result":{}}\n`);
     }
   }
@@ -116,6 +121,8 @@ for (let round = 0; round < ROUNDS; round++) {
 const median = (times) => times.toSorted((a, b) => a - b)[times.length >> 1];
 const ping = median(children.get('bare ping-pong').times);
 for (const [name, { child, times }] of children) {
-  console.log(`${name.padEnd(48)} ${median(times).toFixed(1).padStart(6)} us   ${(median(times) / ping).toFixed(2)} ping-pongs`);
+  console.log(
+    `${name.padEnd(48)} ${median(times).toFixed(1).padStart(6)} us   ${(median(times) / ping).toFixed(2)} ping-pongs`,
+  );
   child.close();
 }

@@ -5,9 +5,15 @@ const later = (value, ms) => new Promise((resolve) => setTimeout(resolve, ms, va
 export default async (event, ctx) => {
   const order = [];
   const quote = async (shop) => {
-    const price = await ctx.respond('quote', () => later(event.shops[shop].price, event.shops[shop].ms), { args: [shop] });
+    const price = await ctx.respond('quote', () => later(event.shops[shop].price, event.shops[shop].ms), {
+      args: [shop],
+    });
     order.push(shop);
-    return { shop, at: ctx.now(), shipping: await ctx.respond('shipping', () => later(price / 10, 1), { args: [shop] }) };
+    return {
+      shop,
+      at: ctx.now(),
+      shipping: await ctx.respond('shipping', () => later(price / 10, 1), { args: [shop] }),
+    };
   };
   const offers = Object.keys(event.shops).map(quote);
   const first = await Promise.race(offers);

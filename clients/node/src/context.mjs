@@ -17,7 +17,8 @@ export function createContext(peer, call, lane) {
   const random = () => (peer.producing ? Math.random() : number(peer.ask(call, 'random', inLane), 'random'));
 
   const randint = (low, high) => {
-    if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high)) throw new TypeError('ctx.randint(low, high) takes two safe integers');
+    if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
+      throw new TypeError('ctx.randint(low, high) takes two safe integers');
     if (low > high) throw new RangeError(`ctx.randint(${low}, ${high}): low is above high`);
     if (peer.producing) return liveInt(low, high);
     return number(peer.ask(call, 'random', `,"draw":"int","low":${low},"high":${high}${inLane}`), 'random');
@@ -27,7 +28,8 @@ export function createContext(peer, call, lane) {
     count(n, 'ctx.randbytes(n)');
     if (peer.producing) return randomBytes(n);
     const hex = peer.ask(call, 'random', `,"draw":"bytes","n":${n}${inLane}`);
-    if (typeof hex !== 'string' || hex.length !== 2 * n) throw new ProtocolError(`the answer to random is not ${n} bytes in hex`);
+    if (typeof hex !== 'string' || hex.length !== 2 * n)
+      throw new ProtocolError(`the answer to random is not ${n} bytes in hex`);
     return Buffer.from(hex, 'hex');
   };
 
@@ -55,7 +57,8 @@ export function createContext(peer, call, lane) {
     // Always a promise, as an async function would give: a wrong argument rejects.
     try {
       if (typeof key !== 'string') throw new TypeError('ctx.respond(key, produce): the key is not a string');
-      if (typeof produce !== 'function') throw new TypeError(`ctx.respond(${JSON.stringify(key)}, produce): produce is not a function`);
+      if (typeof produce !== 'function')
+        throw new TypeError(`ctx.respond(${JSON.stringify(key)}, produce): produce is not a function`);
       if (peer.producing) return new Promise((resolve) => resolve(produce()));
       return peer.respond(call, key, produce, `,"key":${JSON.stringify(key)}${argumentsOf(key, options)}${inLane}`);
     } catch (error) {
@@ -95,7 +98,11 @@ export function createContext(peer, call, lane) {
     return (outcome) => {
       if (!open) return;
       open = false;
-      peer.tell(call, 'span', `${head},"phase":"end","name":${named}${member('outcome', outcome, 'ctx.span')}${inLane}`);
+      peer.tell(
+        call,
+        'span',
+        `${head},"phase":"end","name":${named}${member('outcome', outcome, 'ctx.span')}${inLane}`,
+      );
     };
   };
 

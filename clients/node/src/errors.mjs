@@ -47,7 +47,9 @@ for (const own of [DeterminismError, CallEnded, Cancelled, Forbidden, LimitExcee
   hide(own.prototype, 'name', own.name);
 }
 
-/** A value that JSON cannot carry, with the JSON Pointer of the part that is to blame. On the wire it is a TypeError. */
+/**
+ * A value that JSON cannot carry, with the JSON Pointer of the part that is to blame. On the wire it is a TypeError.
+ */
 export class NotJSON extends TypeError {
   constructor(what, pointer, reason) {
     super(`${what}${pointer === '' ? '' : ` at ${pointer}`}: ${reason}`);
@@ -75,7 +77,7 @@ export const isError = (thrown) => thrown instanceof Error || types.isNativeErro
 /** What was thrown, as E. `evidence` adds an error's own plain fields (`code`, `syscall`, ...) as `data`. */
 export function toE(thrown, { evidence = false } = {}) {
   if (!isError(thrown)) return { type: typeof thrown, message: text(thrown) };
-  const e = { type: typeOf(thrown), message: text(thrown.message) };
+  const e = { type: typeOf(thrown), message: messageOf(thrown) };
   if (KEEPS_ITS_TYPE in thrown) {
     if (Array.isArray(thrown.args)) e.args = thrown.args;
     if (thrown.data !== undefined) e.data = thrown.data;
@@ -136,6 +138,14 @@ function typeOf(thrown) {
   const name = thrown.name;
   if (typeof name === 'string' && name !== '' && name !== 'Error') return name;
   return thrown.constructor?.name || 'Error';
+}
+
+function messageOf(thrown) {
+  try {
+    return text(thrown.message);
+  } catch {
+    return ''; // a getter that throws: the handler has raised, and says so
+  }
 }
 
 function text(value) {

@@ -46,7 +46,9 @@ export class FrameBuffer {
     const at = this.#findLF();
     const length = (at === -1 ? this.end : at) - this.#start;
     if (length > this.#limit) {
-      throw new ProtocolError(`a frame of ${at === -1 ? 'more than ' : ''}${length} bytes; the limit is ${this.#limit}`);
+      throw new ProtocolError(
+        `a frame of ${at === -1 ? 'more than ' : ''}${length} bytes; the limit is ${this.#limit}`,
+      );
     }
     if (at === -1) {
       this.#scanned = this.end;
@@ -59,7 +61,8 @@ export class FrameBuffer {
     return text;
   }
 
-  // indexOf() runs to the end of the memory, past the bytes that are ours: cheap in a small buffer, quadratic in a large one.
+  // indexOf() runs to the end of the memory, past the bytes that are ours: cheap in a small buffer, quadratic in a
+  // large one.
   #findLF() {
     if (this.bytes.length === SMALL) {
       const at = this.bytes.indexOf(LF, this.#scanned);

@@ -1,9 +1,9 @@
-// The handler's side of the conversation: calls one at a time, questions out, answers handed over one a turn. No I/O of
-// its own: `wire` has send(text), next() -> text that has come or null, receive() -> text (blocks), and soon(run), which
-// runs it in a later turn of the event loop.
+// The handler's side of the conversation: calls one at a time, questions out, answers handed over one a turn. No I/O
+// of its own: `wire` has send(text), next() -> text that has come or null, receive() -> text (blocks), and soon(run),
+// which runs it in a later turn of the event loop.
 //
-// What arrives is only filed, at whatever moment it comes. Code of the handler runs in `turn` alone, so a frame that comes
-// in the middle of a synchronous ctx.now() can never run a producer or resolve a promise there.
+// What arrives is only filed, at whatever moment it comes. Code of the handler runs in `turn` alone, so a frame that
+// comes in the middle of a synchronous ctx.now() can never run a producer or resolve a promise there.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createContext } from './context.mjs';
 import { CallEnded, Cancelled, LimitExceeded, ProtocolError, fromWire, revive, toE } from './errors.mjs';
@@ -55,7 +55,8 @@ export class Peer {
   /** One turn of the event loop: starts producers, then hands over one answer or begins one call. */
   turn() {
     this.#scheduled = false;
-    for (let started = this.#starts.take(); started !== undefined; started = this.#starts.take()) this.#produce(started);
+    for (let started = this.#starts.take(); started !== undefined; started = this.#starts.take())
+      this.#produce(started);
     let answer = this.#answers.take();
     while (answer !== undefined && answer.asked.settled) answer = this.#answers.take();
     if (answer !== undefined) this.#handOver(answer);
@@ -142,13 +143,15 @@ export class Peer {
       this.#wire.send(failure(null, CODE.PARSE, 'the frame is not one JSON text'));
       return null;
     }
-    if (message === null) this.#wire.send(failure(null, CODE.INVALID_REQUEST, 'the frame is not a JSON-RPC 2.0 message'));
+    if (message === null)
+      this.#wire.send(failure(null, CODE.INVALID_REQUEST, 'the frame is not a JSON-RPC 2.0 message'));
     return message;
   }
 
   #route(message) {
     if (message.method === undefined) this.#answered(message);
-    else if (typeof message.method !== 'string') this.#fail(message, CODE.INVALID_REQUEST, 'the method is not a string');
+    else if (typeof message.method !== 'string')
+      this.#fail(message, CODE.INVALID_REQUEST, 'the method is not a string');
     else if (message.id === undefined) this.#notified(message);
     else if (typeof message.id !== 'string' && !Number.isInteger(message.id)) {
       this.#wire.send(failure(null, CODE.INVALID_REQUEST, 'an id is a string or an integer'));
@@ -190,8 +193,10 @@ export class Peer {
 
   #handle(message, params) {
     const { call, fn, seq } = params;
-    if (!Number.isSafeInteger(call) || call < 0) return this.#fail(message, CODE.INVALID_PARAMS, 'call is not a number from 0');
-    if (!Number.isSafeInteger(seq) || seq < 0) return this.#fail(message, CODE.INVALID_PARAMS, 'seq is not a number from 0');
+    if (!Number.isSafeInteger(call) || call < 0)
+      return this.#fail(message, CODE.INVALID_PARAMS, 'call is not a number from 0');
+    if (!Number.isSafeInteger(seq) || seq < 0)
+      return this.#fail(message, CODE.INVALID_PARAMS, 'seq is not a number from 0');
     if (!('event' in params)) return this.#fail(message, CODE.INVALID_PARAMS, 'there is no event');
     const run = this.#functions.get(fn);
     if (run === undefined) return this.#fail(message, CODE.INVALID_PARAMS, `no function named ${fn}`);
@@ -254,7 +259,11 @@ export class Peer {
       return this.#raise(call, error);
     }
     if (!isThenable(output)) return this.#return(call, output);
-    promised(output, (value) => this.#return(call, value), (error) => this.#raise(call, error));
+    promised(
+      output,
+      (value) => this.#return(call, value),
+      (error) => this.#raise(call, error),
+    );
   }
 
   #return(call, output) {
@@ -308,7 +317,11 @@ export class Peer {
       return this.#failed(asked, error);
     }
     if (!isThenable(value)) return this.#produced(asked, value);
-    promised(value, (late) => this.#produced(asked, late), (error) => this.#failed(asked, error));
+    promised(
+      value,
+      (late) => this.#produced(asked, late),
+      (error) => this.#failed(asked, error),
+    );
   }
 
   #produced(asked, value) {

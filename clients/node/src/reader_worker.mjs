@@ -1,4 +1,5 @@
-// Reads stdin in a thread of its own and posts the bytes; null is the end. The other thread waits for `posted` to change.
+// Reads stdin in a thread of its own and posts the bytes; null is the end. The other thread waits for `posted` to
+// change.
 import fs from 'node:fs';
 import net from 'node:net';
 import { workerData } from 'node:worker_threads';

@@ -35,7 +35,8 @@ export function serve(handler, { name = 'handler', version = VERSION, constants 
 
 function functionsOf(handler) {
   const named = typeof handler === 'function' ? { handler } : handler;
-  if (named === null || typeof named !== 'object') throw new TypeError('serve() takes a function, or an object of functions by name');
+  if (named === null || typeof named !== 'object')
+    throw new TypeError('serve() takes a function, or an object of functions by name');
   const functions = new Map(Object.entries(named));
   if (functions.size === 0) throw new TypeError('serve() was given no function');
   for (const [name, run] of functions) {
@@ -57,9 +58,11 @@ function nextFrame(frames) {
   }
 }
 
-// Work that outlives its call asks in vain: worth a line, not the process. Everything else keeps Node's default, a crash.
+// Work that outlives its call asks in vain: worth a line, not the process. Everything else keeps Node's default, a
+// crash.
 function unhandled(reason) {
-  if (reason instanceof CallEnded || reason instanceof Cancelled) return report(`not awaited by anyone: ${reason.name}: ${reason.message}`);
+  if (reason instanceof CallEnded || reason instanceof Cancelled)
+    return report(`not awaited by anyone: ${reason.name}: ${reason.message}`);
   if (process.listenerCount('unhandledRejection') > 1) return undefined;
   throw reason;
 }

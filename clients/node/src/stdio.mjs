@@ -1,5 +1,5 @@
-// The two pipes to the daemon. Takes stdin and stdout for the protocol: afterwards descriptor 0 is empty and descriptor 1
-// is stderr, for this process, its workers and its children alike.
+// The two pipes to the daemon. Takes stdin and stdout for the protocol: afterwards descriptor 0 is empty and
+// descriptor 1 is stderr, for this process, its workers and its children alike.
 //
 // Node has neither dup2 nor poll. /proc/self/fd/N (Linux) opens a pipe once more, as a description of its own, so that
 // one can block in readSync while the event loop has another that does not; and open() takes the lowest free number,
@@ -55,8 +55,9 @@ function takeStdout() {
   return own ?? 1;
 }
 
-// Node writes to a pipe without blocking and drops at exit what the pipe did not hold. The daemon ends us with an exit at
-// any moment and drains stderr, so these two block. Done when a stream is first used: most handlers print nothing.
+// Node writes to a pipe without blocking and drops at exit what the pipe did not hold. The daemon ends us with an
+// exit at any moment and drains stderr, so these two block. Done when a stream is first used: most handlers print
+// nothing.
 function printWhole(name) {
   const before = Object.getOwnPropertyDescriptor(process, name);
   if (before?.get === undefined) return;
@@ -71,7 +72,8 @@ function printWhole(name) {
   Object.defineProperty(process, name, { ...before, get });
 }
 
-// A second description of a file has a second offset and would write over the first: only pipes and terminals are opened again.
+// A second description of a file has a second offset and would write over the first: only pipes and terminals are
+// opened again.
 const stderrPath = () => (fstatSync(2).isFile() ? null : fdPath(2));
 
 function redirectStdout() {
@@ -93,7 +95,11 @@ function takeStdin(reader) {
 
 function emptyStdin() {
   let empty = null;
-  Object.defineProperty(process, 'stdin', { configurable: true, enumerable: true, get: () => (empty ??= Readable.from([])) });
+  Object.defineProperty(process, 'stdin', {
+    configurable: true,
+    enumerable: true,
+    get: () => (empty ??= Readable.from([])),
+  });
   syncBuiltinESMExports();
 }
 
@@ -183,7 +189,12 @@ function pipeReader(blocking, forLoop) {
         return true;
       };
       // onread: without a stream's events this costs what a plain readSync costs.
-      const options = { fd: forLoop, readable: true, writable: false, onread: { buffer: Buffer.allocUnsafeSlow(CHUNK), callback } };
+      const options = {
+        fd: forLoop,
+        readable: true,
+        writable: false,
+        onread: { buffer: Buffer.allocUnsafeSlow(CHUNK), callback },
+      };
       new net.Socket(options).on('end', ended).on('error', ended);
     },
   };

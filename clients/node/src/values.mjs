@@ -1,5 +1,6 @@
-// What JSON carries and what it would lose: a value is written whole or refused with the JSON Pointer of the part to blame.
-// JSON.stringify alone turns NaN into null, a Date into a text and a Map into {}; a tape that did so would lie.
+// What JSON carries and what it would lose: a value is written whole or refused with the JSON Pointer of the part to
+// blame. JSON.stringify alone turns NaN into null, a Date into a text and a Map into {}; a tape that did so would
+// lie.
 import { types } from 'node:util';
 import { NotJSON } from './errors.mjs';
 
@@ -48,7 +49,8 @@ const TOO_DEEP = `deeper than ${MAX_DEPTH} levels`;
 
 const bad = (reason) => ({ reason, path: [] });
 
-// null when the value is JSON. Paths are put together only on the way out of a refusal: the good case allocates nothing.
+// null when the value is JSON. Paths are put together only on the way out of a refusal: the good case allocates
+// nothing.
 function fault(value, depth) {
   switch (typeof value) {
     case 'string':
@@ -100,10 +102,13 @@ function article(kind) {
 
 function lossy(value) {
   if (types.isDate(value)) return 'a Date would be read back as a string: return its getTime() or toISOString()';
-  if (types.isMap(value) || types.isSet(value)) return `a ${tag(value)} would be written as {}: spread it into an array`;
+  if (types.isMap(value) || types.isSet(value))
+    return `a ${tag(value)} would be written as {}: spread it into an array`;
   if (types.isPromise(value)) return 'a Promise would be written as {}: await it';
-  if (types.isNativeError(value) || value instanceof Error) return 'an Error would be written as {}: throw it, or return its message';
-  if (types.isAnyArrayBuffer(value) || ArrayBuffer.isView(value)) return `a ${tag(value)} is not JSON: return hex or base64 text`;
+  if (types.isNativeError(value) || value instanceof Error)
+    return 'an Error would be written as {}: throw it, or return its message';
+  if (types.isAnyArrayBuffer(value) || ArrayBuffer.isView(value))
+    return `a ${tag(value)} is not JSON: return hex or base64 text`;
   if (types.isRegExp(value) || types.isBoxedPrimitive(value)) return `a ${tag(value)} would not be read back as one`;
   if (typeof value.toJSON !== 'function' && Object.keys(value).length === 0) {
     return `a ${tag(value)} without fields of its own would be written as {}`;
@@ -127,5 +132,8 @@ function findCycle(value, path, above) {
 
 // `path` comes innermost first.
 function pointer(path) {
-  return path.map((token) => '/' + String(token).replaceAll('~', '~0').replaceAll('/', '~1')).reverse().join('');
+  return path
+    .map((token) => '/' + String(token).replaceAll('~', '~0').replaceAll('/', '~1'))
+    .reverse()
+    .join('');
 }

@@ -7,19 +7,23 @@ const METHODS = ({ told }) => told.map(({ method }) => method);
 
 function check(name, source, judge, { more, answer = recording, stderr = '' } = {}) {
   test(name, async () => {
-    const exit = await withHost(handler(source, more), async (daemon) => judge(await daemon.call(null, answer()), daemon));
+    const exit = await withHost(handler(source, more), async (daemon) =>
+      judge(await daemon.call(null, answer()), daemon),
+    );
     assert.equal(exit.code, 0);
     assert.match(exit.stderr, stderr instanceof RegExp ? stderr : new RegExp(`^${stderr}$`));
   });
 }
 
-const draws = () => ({ method, params }) => {
-  if (method === 'now') return params.clock === 'monotonic' ? 12.5 : 1783036800000;
-  if (params.draw === 'int') return params.high;
-  if (params.draw === 'bytes') return 'ab'.repeat(params.n);
-  if (params.draw === 'sample') return [2, 0].slice(0, params.k);
-  return 0.25;
-};
+const draws =
+  () =>
+  ({ method, params }) => {
+    if (method === 'now') return params.clock === 'monotonic' ? 12.5 : 1783036800000;
+    if (params.draw === 'int') return params.high;
+    if (params.draw === 'bytes') return 'ab'.repeat(params.n);
+    if (params.draw === 'sample') return [2, 0].slice(0, params.k);
+    return 0.25;
+  };
 
 check(
   'every draw, also taken out of the context',
@@ -29,10 +33,20 @@ check(
   })`,
   ({ output, told }) => {
     assert.deepEqual(output, {
-      at: [1783036800000, 12.5], random: 0.25, int: 9, bytes: 'abab', isBuffer: true, positions: [2, 0], items: ['c', 'a'],
-      uuid: 'abababab-abab-4bab-abab-abababababab', who: [0, 1, 'handler'],
+      at: [1783036800000, 12.5],
+      random: 0.25,
+      int: 9,
+      bytes: 'abab',
+      isBuffer: true,
+      positions: [2, 0],
+      items: ['c', 'a'],
+      uuid: 'abababab-abab-4bab-abab-abababababab',
+      who: [0, 1, 'handler'],
     });
-    assert.deepEqual(told.map(({ params }) => params.ask), told.map((_, n) => n));
+    assert.deepEqual(
+      told.map(({ params }) => params.ask),
+      told.map((_, n) => n),
+    );
   },
   { answer: draws },
 );
@@ -120,10 +134,16 @@ check(
   'errors of producers are the same to the handler on record and on replay, but for their cause',
   CAUGHT,
   async ({ output, told }, daemon) => {
-    assert.deepEqual(output, ERRORS.map((error) => [...error, true]));
+    assert.deepEqual(
+      output,
+      ERRORS.map((error) => [...error, true]),
+    );
     const errors = told.filter(({ method }) => method === 'respond.settle').map(({ params }) => params.error);
     const replayed = await daemon.call(null, () => ({ error: errors.shift() }));
-    assert.deepEqual(replayed.output, ERRORS.map((error) => [...error, false]));
+    assert.deepEqual(
+      replayed.output,
+      ERRORS.map((error) => [...error, false]),
+    );
   },
   { more: 'class Odd extends Error {}' },
 );
@@ -154,13 +174,24 @@ check(
 );
 
 const OUTPUTS = {
-  'nothing': ['() => {}', { output: null }],
+  nothing: ['() => {}', { output: null }],
   'a promise of nothing': ['async () => {}', { output: null }],
   'a thenable': ['() => ({ then: (done) => done(4) })', { output: 4 }],
-  'a Date inside': ['() => ({ at: new Date(0) })', { raised: { type: 'TypeError', message: 'output at /at: a Date would be read back as a string: return its getTime() or toISOString()' } }],
+  'a Date inside': [
+    '() => ({ at: new Date(0) })',
+    {
+      raised: {
+        type: 'TypeError',
+        message: 'output at /at: a Date would be read back as a string: return its getTime() or toISOString()',
+      },
+    },
+  ],
   'a thrown number': ['() => { throw 7; }', { raised: { type: 'number', message: '7' } }],
   'a rejection': ['async () => { throw new TypeError("t"); }', { raised: { type: 'TypeError', message: 't' } }],
-  'evidence that is no JSON': ['() => { throw new HandlerError("T", "m", { data: 1n }); }', { raised: { type: 'T', message: 'm' } }],
+  'evidence that is no JSON': [
+    '() => { throw new HandlerError("T", "m", { data: 1n }); }',
+    { raised: { type: 'T', message: 'm' } },
+  ],
 };
 
 test('what a handler returns or throws', async () => {
@@ -197,13 +228,16 @@ check(
     lane.note('n');
   }`,
   ({ told }) =>
-    assert.deepEqual(told.map(({ params }) => params), [
-      { call: 1, ask: 0, key: 'k', args: ['é', null], kwargs: { a: [1] }, lane: 'w' },
-      { call: 1, ask: 0, value: 1 },
-      { call: 1, ask: 1 },
-      { call: 1, ask: 2, lane: 'w' },
-      { call: 1, name: 'n', lane: 'w' },
-    ]),
+    assert.deepEqual(
+      told.map(({ params }) => params),
+      [
+        { call: 1, ask: 0, key: 'k', args: ['é', null], kwargs: { a: [1] }, lane: 'w' },
+        { call: 1, ask: 0, value: 1 },
+        { call: 1, ask: 1 },
+        { call: 1, ask: 2, lane: 'w' },
+        { call: 1, name: 'n', lane: 'w' },
+      ],
+    ),
 );
 
 check(
@@ -221,14 +255,24 @@ check(
     assert.deepEqual(
       told.map(({ params: { sid, phase, name, data, outcome } }) => [sid, phase, name, data ?? outcome ?? null]),
       [
-        [1, 'begin', 'sync', null], [1, 'end', 'sync', 'ok'], [2, 'begin', 'async', { d: 1 }], [2, 'end', 'async', 'ok'],
-        [3, 'begin', 'fails', null], [3, 'end', 'fails', 'error'], [4, 'begin', 'hand', null], [4, 'end', 'hand', { ok: true }],
+        [1, 'begin', 'sync', null],
+        [1, 'end', 'sync', 'ok'],
+        [2, 'begin', 'async', { d: 1 }],
+        [2, 'end', 'async', 'ok'],
+        [3, 'begin', 'fails', null],
+        [3, 'end', 'fails', 'error'],
+        [4, 'begin', 'hand', null],
+        [4, 'end', 'hand', { ok: true }],
       ],
     );
   },
 );
 
-const DIVERGED = { code: -32010, message: 'the tape has no answer', data: { kind: 'question', message: 'no such key' } };
+const DIVERGED = {
+  code: -32010,
+  message: 'the tape has no answer',
+  data: { kind: 'question', message: 'no such key' },
+};
 
 check(
   'a divergence is a DeterminismError, thrown or as a rejection',
@@ -238,7 +282,11 @@ check(
     await ctx.respond('k', () => 1).catch((error) => seen.push([error instanceof DeterminismError, error.kind]));
     return seen;
   }`,
-  ({ output }) => assert.deepEqual(output, [['DeterminismError', 'question', 'no such key'], [false, 'question']]),
+  ({ output }) =>
+    assert.deepEqual(output, [
+      ['DeterminismError', 'question', 'no such key'],
+      [false, 'question'],
+    ]),
   { more: 'class DeterminismError extends Error {}', answer: () => () => ({ fault: DIVERGED }) },
 );
 
@@ -276,7 +324,10 @@ check(
   `async (event, ctx) => { setImmediate(async () => { ctx.now(); }); setImmediate(async () => { await ctx.respond('k', () => 1); }); return ctx.seq; }`,
   async ({ output }, daemon) => {
     const late = [await daemon.next(), await daemon.next()];
-    assert.deepEqual([output, ...late.map(({ method, params }) => [method, params.ask])], [0, ['now', 0], ['respond', 1]]);
+    assert.deepEqual(
+      [output, ...late.map(({ method, params }) => [method, params.ask])],
+      [0, ['now', 0], ['respond', 1]],
+    );
     for (const { id } of late) daemon.send({ id, error: { code: -32003, message: 'no such call is open' } });
     const { id } = daemon.handle(null);
     assert.deepEqual(await daemon.next(), { jsonrpc: '2.0', id, result: { output: 1 } });
@@ -287,13 +338,16 @@ check(
 );
 
 test('a rejection that nobody awaits ends the process, as Node does', () =>
-  withHost(handler(`async () => { Promise.reject(new Error('forgotten')); await new Promise(setImmediate); return 1; }`), async (daemon) => {
-    daemon.handle(null);
-    assert.equal(await daemon.next(), null);
-    const { code, stderr } = await daemon.exited;
-    assert.equal(code, 1);
-    assert.match(stderr, /forgotten/);
-  }));
+  withHost(
+    handler(`async () => { Promise.reject(new Error('forgotten')); await new Promise(setImmediate); return 1; }`),
+    async (daemon) => {
+      daemon.handle(null);
+      assert.equal(await daemon.next(), null);
+      const { code, stderr } = await daemon.exited;
+      assert.equal(code, 1);
+      assert.match(stderr, /forgotten/);
+    },
+  ));
 
 const CANCELS = {
   'in a synchronous question': `(event, ctx) => { try { ctx.now(); } finally { console.error('finally'); } }`,
@@ -320,7 +374,10 @@ for (const [name, source] of Object.entries(CANCELS)) {
         if (message.method === undefined) answers.push(message);
       }
       const raised = { type: 'Cancelled', message: 'the call was cancelled' };
-      assert.deepEqual(answers.sort((a, b) => (a.id < b.id ? -1 : 1)), [id, ahead.id].map((due) => ({ jsonrpc: '2.0', id: due, result: { raised } })));
+      assert.deepEqual(
+        answers.sort((a, b) => (a.id < b.id ? -1 : 1)),
+        [id, ahead.id].map((due) => ({ jsonrpc: '2.0', id: due, result: { raised } })),
+      );
     });
     assert.equal(exit.code, 0);
     assert.match(exit.stderr, /^finally$/m);

@@ -1,5 +1,6 @@
-// A scripted daemon for the tests: starts a handler as a real process over real pipes and speaks line by line.
-// Node's own `stdio: 'pipe'` is a socket pair; the daemon's pipes are pipes, so these are FIFOs unless a test asks for sockets.
+// A scripted daemon for the tests: starts a handler as a real process over real pipes and speaks line by line. Node's
+// own `stdio: 'pipe'` is a socket pair; the daemon's pipes are pipes, so these are FIFOs unless a test asks for
+// sockets.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -62,7 +63,10 @@ export class Daemon {
       this.errors = new net.Socket({ fd: aside.read, readable: true, writable: false });
     }
     this.input.on('error', () => {});
-    this.output.setEncoding('utf8').on('data', (text) => this.#arrived(text)).on('end', () => this.#line(null));
+    this.output
+      .setEncoding('utf8')
+      .on('data', (text) => this.#arrived(text))
+      .on('end', () => this.#line(null));
     const silent = new Promise((resolve) => this.errors.on('end', resolve));
     this.errors.setEncoding('utf8').on('data', (text) => (this.stderr += text));
     const gone = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve({ code, signal })));
@@ -89,7 +93,9 @@ export class Daemon {
     return line === null ? null : JSON.parse(line);
   }
 
-  async initialize(params = { protocol: 1, daemon: { name: 'test', version: '1' }, capabilities: {}, limits: {}, constants: {} }) {
+  async initialize(
+    params = { protocol: 1, daemon: { name: 'test', version: '1' }, capabilities: {}, limits: {}, constants: {} },
+  ) {
     this.request('initialize', params);
     return this.next();
   }

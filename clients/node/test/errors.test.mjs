@@ -11,10 +11,16 @@ const WRITTEN = {
   'a class that kept the name Error': [new Declined('m'), { type: 'Declined', message: 'm' }],
   'a name of its own': [named, { type: 'Named', message: 'm' }],
   'a TypeError': [new TypeError('m'), { type: 'TypeError', message: 'm' }],
-  'a HandlerError': [new HandlerError('Error', 'm', { data: { a: 1 } }), { type: 'Error', message: 'm', data: { a: 1 } }],
-  'a RecordedError': [new RecordedError('KeyError', "'a'", { args: ['a'] }), { type: 'KeyError', message: "'a'", args: ['a'] }],
+  'a HandlerError': [
+    new HandlerError('Error', 'm', { data: { a: 1 } }),
+    { type: 'Error', message: 'm', data: { a: 1 } },
+  ],
+  'a RecordedError': [
+    new RecordedError('KeyError', "'a'", { args: ['a'] }),
+    { type: 'KeyError', message: "'a'", args: ['a'] },
+  ],
   'a string': ['boo', { type: 'string', message: 'boo' }],
-  'undefined': [undefined, { type: 'undefined', message: 'undefined' }],
+  undefined: [undefined, { type: 'undefined', message: 'undefined' }],
   'an object without toString': [Object.create(null), { type: 'object', message: 'object' }],
 };
 
@@ -24,17 +30,33 @@ for (const [name, [thrown, e]] of Object.entries(WRITTEN)) {
 
 test("written as evidence: an error's own plain fields", () => {
   const error = Object.assign(new Error('m'), { code: 'ENOENT', errno: -2, deep: {} });
-  assert.deepEqual(toE(error, { evidence: true }), { type: 'Error', message: 'm', data: { code: 'ENOENT', errno: -2 } });
+  assert.deepEqual(toE(error, { evidence: true }), {
+    type: 'Error',
+    message: 'm',
+    data: { code: 'ENOENT', errno: -2 },
+  });
 });
 
 const REVIVED = {
   "the language's own class": [{ type: 'RangeError', message: 'm' }, RangeError, { message: 'm' }],
-  'Error': [{ type: 'Error', message: 'm' }, Error, { name: 'Error' }],
+  Error: [{ type: 'Error', message: 'm' }, Error, { name: 'Error' }],
   'an AggregateError': [{ type: 'AggregateError', message: 'm' }, AggregateError, { message: 'm' }],
-  'a global that is no error': [{ type: 'Function', message: 'm' }, RecordedError, { type: 'Function', name: 'Function' }],
+  'a global that is no error': [
+    { type: 'Function', message: 'm' },
+    RecordedError,
+    { type: 'Function', name: 'Function' },
+  ],
   'a global that is no class': [{ type: 'parseInt', message: 'm' }, RecordedError, { type: 'parseInt' }],
-  'an unknown class': [{ type: 'KeyError', message: 'm', data: { code: 7 } }, RecordedError, { name: 'KeyError', code: 7 }],
-  'fields come back': [{ type: 'Error', message: 'm', data: { code: 'ENOENT', message: 'other' } }, Error, { code: 'ENOENT', message: 'm' }],
+  'an unknown class': [
+    { type: 'KeyError', message: 'm', data: { code: 7 } },
+    RecordedError,
+    { name: 'KeyError', code: 7 },
+  ],
+  'fields come back': [
+    { type: 'Error', message: 'm', data: { code: 'ENOENT', message: 'other' } },
+    Error,
+    { code: 'ENOENT', message: 'm' },
+  ],
   'a registered class': [{ type: 'Declined', message: 'm' }, Declined, { message: 'm' }],
 };
 
@@ -50,11 +72,25 @@ for (const [name, [e, kind, fields]] of Object.entries(REVIVED)) {
 }
 
 test('a divergence says its kind', () => {
-  const error = fromWire({ code: -32010, message: 'm', data: { kind: 'exhausted', message: 'now was asked too often' } });
+  const error = fromWire({
+    code: -32010,
+    message: 'm',
+    data: { kind: 'exhausted', message: 'now was asked too often' },
+  });
   assert.ok(error instanceof DeterminismError);
-  assert.deepEqual([error.kind, error.message, error.name], ['exhausted', 'now was asked too often', 'DeterminismError']);
+  assert.deepEqual(
+    [error.kind, error.message, error.name],
+    ['exhausted', 'now was asked too often', 'DeterminismError'],
+  );
 });
 
-for (const [code, name] of [[-32003, 'CallEnded'], [-32800, 'Cancelled'], [-32012, 'Forbidden'], [-32013, 'LimitExceeded'], [-32602, 'ProtocolError'], [-32603, 'ProtocolError']]) {
+for (const [code, name] of [
+  [-32003, 'CallEnded'],
+  [-32800, 'Cancelled'],
+  [-32012, 'Forbidden'],
+  [-32013, 'LimitExceeded'],
+  [-32602, 'ProtocolError'],
+  [-32603, 'ProtocolError'],
+]) {
   test(`${code} is ${name}`, () => assert.equal(fromWire({ code, message: 'm' }).name, name));
 }

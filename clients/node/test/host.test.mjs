@@ -10,11 +10,23 @@ const SERVED = {
   'an export named handler': ['export const handler = (e) => e;', '.mjs', ['handler']],
   'CommonJS, module.exports': ['module.exports = (e) => e;', '.cjs', ['handler']],
   'CommonJS, exports.handler': ['exports.handler = (e) => e;', '.cjs', ['handler']],
-  'CommonJS from TypeScript': ['Object.defineProperty(exports, "__esModule", { value: true }); exports.default = (e) => e;', '.cjs', ['handler']],
+  'CommonJS from TypeScript': [
+    'Object.defineProperty(exports, "__esModule", { value: true }); exports.default = (e) => e;',
+    '.cjs',
+    ['handler'],
+  ],
   'a .js file': ['module.exports = (e) => e;', '.js', ['handler']],
   'functions by name': ['export const functions = { one: (e) => e, two: () => 2 };', '.mjs', ['one', 'two']],
-  'functions and a default': ['export default (e) => e; export const functions = { two: () => 2 };', '.mjs', ['handler', 'two']],
-  'CommonJS functions': ['const two = () => 2; module.exports = { functions: { one: (e) => e, two } };', '.cjs', ['one', 'two']],
+  'functions and a default': [
+    'export default (e) => e; export const functions = { two: () => 2 };',
+    '.mjs',
+    ['handler', 'two'],
+  ],
+  'CommonJS functions': [
+    'const two = () => 2; module.exports = { functions: { one: (e) => e, two } };',
+    '.cjs',
+    ['one', 'two'],
+  ],
 };
 
 for (const [name, [source, suffix, functions]] of Object.entries(SERVED)) {
@@ -42,18 +54,22 @@ const REFUSED = {
 };
 
 for (const [name, [specifier, message]] of Object.entries(REFUSED)) {
-  test(`refused before initialize: ${name}`, { skip: name.startsWith('TypeScript') && Boolean(process.features.typescript) }, async () => {
-    const daemon = new Daemon([HOST, specifier]);
-    try {
-      const { code, stderr } = await daemon.exited;
-      assert.equal(code, 1);
-      assert.match(stderr, message);
-      assert.ok(stderr.startsWith('playhead-client: ') && stderr.split('\n').length < 9, stderr);
-      assert.equal(await daemon.next(), null);
-    } finally {
-      daemon.kill();
-    }
-  });
+  test(
+    `refused before initialize: ${name}`,
+    { skip: name.startsWith('TypeScript') && Boolean(process.features.typescript) },
+    async () => {
+      const daemon = new Daemon([HOST, specifier]);
+      try {
+        const { code, stderr } = await daemon.exited;
+        assert.equal(code, 1);
+        assert.match(stderr, message);
+        assert.ok(stderr.startsWith('playhead-client: ') && stderr.split('\n').length < 9, stderr);
+        assert.equal(await daemon.next(), null);
+      } finally {
+        daemon.kill();
+      }
+    },
+  );
 }
 
 test('a package is found from the working directory', async () => {
@@ -71,7 +87,9 @@ test("the user's tsx reads TypeScript", { skip: Boolean(process.features.typescr
   fs.mkdirSync(home, { recursive: true });
   fs.writeFileSync(path.join(home, 'package.json'), '{"name":"tsx","exports":{"./esm/api":"./api.mjs"}}');
   // As much of tsx as the host touches.
-  fs.writeFileSync(path.join(home, 'api.mjs'), `
+  fs.writeFileSync(
+    path.join(home, 'api.mjs'),
+    `
     import { register as add } from 'node:module';
     const hooks = \`export async function load(url, context, next) {
       if (!url.endsWith('.ts')) return next(url, context);
@@ -79,7 +97,8 @@ test("the user's tsx reads TypeScript", { skip: Boolean(process.features.typescr
       return { format: 'module', shortCircuit: true, source: readFileSync(new URL(url), 'utf8').replace(/: number/g, '') };
     }\`;
     export const register = () => add('data:text/javascript,' + encodeURIComponent(hooks));
-  `);
+  `,
+  );
   fs.writeFileSync(path.join(cwd, 'h.ts'), 'export default (n: number) => n + 1;');
   await withHost('h.ts', async (daemon) => assert.equal((await daemon.call(1)).output, 2), { cwd });
 });
@@ -96,6 +115,9 @@ for (const [name, approved] of Object.entries(EXAMPLES)) {
 
 test('example fan_out.mjs', () =>
   withHost(path.join(CLIENT, 'examples/fan_out.mjs'), async (daemon) => {
-    const { output } = await daemon.call({ shops: { far: { price: 10, ms: 40 }, near: { price: 20, ms: 1 } } }, recording());
+    const { output } = await daemon.call(
+      { shops: { far: { price: 10, ms: 40 }, near: { price: 20, ms: 1 } } },
+      recording(),
+    );
     assert.deepEqual(output, { first: 'near', order: ['near', 'far'], shipping: [1, 2], done: 1002 });
   }));

@@ -55,7 +55,12 @@ function player(tape) {
     if (method === 'respond') held.push({ id, taped });
     else daemon.send({ id, result: taped.value });
     for (let next = find(); next !== -1; next = find()) {
-      const [{ id: due, taped: { value } }] = held.splice(next, 1);
+      const [
+        {
+          id: due,
+          taped: { value },
+        },
+      ] = held.splice(next, 1);
       out++;
       daemon.send({ id: due, result: { value } });
     }
@@ -102,10 +107,14 @@ test('one answer a turn: all that one woke has run before the next is handed ove
       return seen;
     }`,
     // All answers in one write.
-    (held) => ({ id }, daemon) => {
-      held.push(id);
-      if (held.length === 3) daemon.raw(held.map((due) => JSON.stringify({ jsonrpc: '2.0', id: due, result: { value: 1 } }) + '\n').join(''));
-    },
+    (held) =>
+      ({ id }, daemon) => {
+        held.push(id);
+        if (held.length === 3)
+          daemon.raw(
+            held.map((due) => JSON.stringify({ jsonrpc: '2.0', id: due, result: { value: 1 } }) + '\n').join(''),
+          );
+      },
     ({ output }) => assert.deepEqual(output, [0, 0, 1, 1, 2, 2]),
   ));
 
@@ -125,11 +134,12 @@ test('nothing is asked between a settlement and what it wakes', () =>
 test('an answer that came along with the answer to a synchronous question is handed over', () =>
   check(
     `async (event, ctx) => { const open = ctx.respond('k', () => 0); const at = ctx.now(); return [at, await open]; }`,
-    (held) => ({ id, method }, daemon) => {
-      held.push(id);
-      const line = (due, result) => JSON.stringify({ jsonrpc: '2.0', id: due, result }) + '\n';
-      if (method === 'now') daemon.raw(line(id, 5) + line(held[0], { value: 6 }));
-    },
+    (held) =>
+      ({ id, method }, daemon) => {
+        held.push(id);
+        const line = (due, result) => JSON.stringify({ jsonrpc: '2.0', id: due, result }) + '\n';
+        if (method === 'now') daemon.raw(line(id, 5) + line(held[0], { value: 6 }));
+      },
     ({ output }) => assert.deepEqual(output, [5, 6]),
   ));
 
@@ -146,27 +156,38 @@ test('the loser of a race is dropped, and so is what it throws', () =>
       assert.equal(told.filter(({ method }) => method === 'respond.settle').length, 1);
       // Still there after the losers are done, and a second call sees nothing of them.
       const again = await daemon.call(null, recording());
-      assert.deepEqual(again.told.map(({ params }) => params.call), [2, 2, 2, 2]);
+      assert.deepEqual(
+        again.told.map(({ params }) => params.call),
+        [2, 2, 2, 2],
+      );
     },
   ));
 
 test('handles sent ahead run one at a time, in order', async () => {
-  await withHost(handler(`async (event, ctx) => [event, await ctx.respond('k', () => 0), ctx.now()]`), async (daemon) => {
-    const ids = ['a', 'b', 'c'].map((event) => daemon.handle(event).id);
-    const seen = [];
-    while (seen.length < 9) {
-      const message = await daemon.next();
-      if (message.method === undefined) seen.push([message.id, message.result.output]);
-      else {
-        seen.push(message.method);
-        daemon.send({ id: message.id, result: message.method === 'now' ? 1 : { value: 2 } });
+  await withHost(
+    handler(`async (event, ctx) => [event, await ctx.respond('k', () => 0), ctx.now()]`),
+    async (daemon) => {
+      const ids = ['a', 'b', 'c'].map((event) => daemon.handle(event).id);
+      const seen = [];
+      while (seen.length < 9) {
+        const message = await daemon.next();
+        if (message.method === undefined) seen.push([message.id, message.result.output]);
+        else {
+          seen.push(message.method);
+          daemon.send({ id: message.id, result: message.method === 'now' ? 1 : { value: 2 } });
+        }
       }
-    }
-    assert.deepEqual(seen, ids.flatMap((id, n) => ['respond', 'now', [id, ['abc'[n], 2, 1]]]));
-  });
+      assert.deepEqual(
+        seen,
+        ids.flatMap((id, n) => ['respond', 'now', [id, ['abc'[n], 2, 1]]]),
+      );
+    },
+  );
 });
 
 async function check(source, answers, judge) {
-  const { code, stderr } = await withHost(handler(source), async (daemon) => judge(await daemon.call(null, answers([])), daemon));
+  const { code, stderr } = await withHost(handler(source), async (daemon) =>
+    judge(await daemon.call(null, answers([])), daemon),
+  );
   assert.deepEqual([code, stderr], [0, '']);
 }

@@ -19,7 +19,7 @@ const nested = (levels) => {
 
 const TAKEN = {
   'nothing is null': [undefined, 'null'],
-  'null': [null, 'null'],
+  null: [null, 'null'],
   'minus zero has no sign': [-0, '0'],
   'minus zero inside': [[-0], '[0]'],
   'a large number': [1e21, '1e+21'],
@@ -46,7 +46,7 @@ const cycle = { a: { list: [1] } };
 cycle.a.list.push(cycle);
 
 const REFUSED = {
-  'NaN': [NaN, ''],
+  NaN: [NaN, ''],
   'an infinity inside': [{ a: [1, Infinity] }, '/a/1'],
   'undefined inside': [{ a: { b: undefined } }, '/a/b'],
   'undefined in an array': [[1, undefined], '/1'],
@@ -58,7 +58,7 @@ const REFUSED = {
   'a Map': [{ m: new Map([[1, 2]]) }, '/m'],
   'a Set': [new Set([1]), ''],
   'a RegExp': [[/x/], '/0'],
-  'bytes': [{ b: Buffer.from('x') }, '/b'],
+  bytes: [{ b: Buffer.from('x') }, '/b'],
   'a typed array': [new Float64Array(2), ''],
   'an ArrayBuffer': [[new ArrayBuffer(2)], '/0'],
   'a boxed string': [[new String('x')], '/0'],
@@ -74,7 +74,11 @@ for (const [name, [value, pointer]] of Object.entries(REFUSED)) {
   test(`refused: ${name}`, () => {
     assert.throws(
       () => encode(value, 'output'),
-      (error) => error instanceof NotJSON && error instanceof TypeError && error.pointer === pointer && error.message.includes(pointer),
+      (error) =>
+        error instanceof NotJSON &&
+        error instanceof TypeError &&
+        error.pointer === pointer &&
+        error.message.includes(pointer),
     );
   });
 }

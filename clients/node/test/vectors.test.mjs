@@ -33,7 +33,9 @@ const HANDLERS = {
   escaped: `(event, ctx) => { ctx.escaped('socket.connect', 'handler.py:12'); return true; }`,
   'handle-ahead': `(event, ctx) => ctx.now()`,
   'handler-raises': null, // errors of another language; errors.test.mjs has ours
-  'incident-4211': fs.readFileSync(path.join(CLIENT, 'examples/charge.mjs'), 'utf8').replace(/^[^]*export default|;\s*$/g, ''),
+  'incident-4211': fs
+    .readFileSync(path.join(CLIENT, 'examples/charge.mjs'), 'utf8')
+    .replace(/^[^]*export default|;\s*$/g, ''),
   initialize: `() => null`,
   'not-initialized': `() => null`,
   now: `(event, ctx) => [ctx.now(), ctx.monotonic(), ctx.lane('worker-1').now()]`,

@@ -14,7 +14,13 @@ from playhead.engine.rules import ERRORS_RULES, ErrorsRule
 @click.command("diff")
 @click.argument("a")
 @click.argument("b")
-@click.option("--errors", type=click.Choice(list(ERRORS_RULES)), default="same", show_default=True)
+@click.option(
+    "--errors",
+    type=click.Choice(list(ERRORS_RULES)),
+    default="same",
+    show_default=True,
+    help="What of a raised error counts: type and message, the message, or only that there was one.",
+)
 @json_option
 def command(a: str, b: str, errors: ErrorsRule, as_json: bool) -> int:
     """Compare the transcripts of two recordings: exit code 0 if they are the same, 1 if not.

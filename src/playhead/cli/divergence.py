@@ -11,6 +11,8 @@ from playhead.cli.output import safe_line, stderr_lines
 from playhead.engine.diff import literal, shorten, windowed
 from playhead.engine.divergence import ABSENT, Divergence
 
+MOST_STACK_LINES = 8
+
 
 def divergence_lines(found: Divergence) -> Iterator[str]:
     """Where, what, and both sides; colours are dropped where no terminal shows them."""
@@ -28,5 +30,9 @@ def divergence_lines(found: Divergence) -> Iterator[str]:
         yield f"    is {safe_line(actual)}"
     if found.hint:
         yield f"  hint: {found.hint}"
+    if found.stack:
+        yield "  raised at:"
+        for line in found.stack.strip().split("\n")[-MOST_STACK_LINES:]:
+            yield f"    {safe_line(line)}"
     if found.stderr:
         yield from stderr_lines(found.stderr)

@@ -80,7 +80,12 @@ def outcome_difference(expected: Outcome, actual: Outcome, rule: ErrorsRule = "s
             )
         case Returned(was), Raised(now):
             return Divergence(
-                "error", f"raised {_named(now)} where it returned", pointer="", expected=was, actual=_brief(now)
+                "error",
+                f"raised {_named(now)} where it returned",
+                pointer="",
+                expected=was,
+                actual=_brief(now),
+                stack=_stack(now),
             )
         case Raised(was), Returned(now):
             return Divergence(
@@ -97,12 +102,18 @@ def outcome_difference(expected: Outcome, actual: Outcome, rule: ErrorsRule = "s
                 expected=difference.expected,
                 actual=difference.actual,
                 whole=(_brief(was), _brief(now)),
+                stack=_stack(now),
             )
     raise AssertionError((expected, actual))
 
 
 def _named(error: dict[str, Any]) -> str:
     return f"{error['type']}: {shorten(str(error['message']), 80)}"
+
+
+def _stack(error: dict[str, Any]) -> str | None:
+    stack = error.get("stack")
+    return stack if isinstance(stack, str) and stack else None
 
 
 def _brief(error: dict[str, Any]) -> dict[str, Any]:

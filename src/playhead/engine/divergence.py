@@ -42,6 +42,8 @@ class Divergence:
     unread: int | None = None
     status: str | None = None
     stderr: str | None = None
+    # Where the handler raised, in its own words: evidence for a reader, never compared and never taped.
+    stack: str | None = field(default=None, compare=False)
     hint: str | None = None
     # The outputs (or errors) as wholes, for a reader who wants more than the first difference.
     whole: tuple[Any, Any] | None = field(default=None, compare=False)
@@ -58,6 +60,7 @@ class Divergence:
             "unread": self.unread,
             "status": self.status,
             "stderr": self.stderr,
+            "stack": self.stack,
             "hint": self.hint,
         }
         named.update((name, value) for name, value in optional.items() if value is not None)

@@ -26,6 +26,7 @@ from playhead.engine.matching import (
     question_of,
     respond_question,
 )
+from playhead.engine.outcomes import taped_error
 from playhead.engine.rules import Matching
 from playhead.errors import DeterminismError, UsageError
 from playhead.tape.lanes import Lanes
@@ -175,7 +176,7 @@ class RecordHead:
     def _hand_over(self, number: int, answer: Answer) -> None:
         self._open.discard(number)
         ask = self._asks[number]
-        ask.value, ask.error = answer.value, answer.error
+        ask.value, ask.error = answer.value, None if answer.error is None else taped_error(answer.error)
         if len(self._asks) != number + 1:
             ask.by, ask.rank = len(self._asks), self._rank
         self._rank += 1

@@ -42,6 +42,16 @@ def full_entry(seq: int, outcome: Outcome) -> dict[str, Any]:
             return {"seq": seq, "error": error}
 
 
+def taped_error(error: dict[str, Any]) -> dict[str, Any]:
+    """An error as it is kept: without its stack, since the paths of one machine have no business on a tape."""
+    return {name: value for name, value in error.items() if name != "stack"}
+
+
+def taped_outcome(outcome: Outcome) -> Outcome:
+    """An outcome as it is kept."""
+    return Raised(taped_error(outcome.error)) if isinstance(outcome, Raised) else outcome
+
+
 def outcome_of(entry: dict[str, Any]) -> Outcome:
     """The outcome that a transcript entry holds."""
     return Raised(entry["error"]) if "error" in entry else Returned(entry["output"])

@@ -123,6 +123,7 @@ class Judge:
         self._divergences = 0
         self._counts = {"events": 0, "now": 0, "random": 0, "respond": 0, "unread": 0}
         self._warnings: dict[str, None] = {}
+        self._more_warnings = 0
         self._complete = True
 
     @property
@@ -130,8 +131,13 @@ class Judge:
         return self._first is not None
 
     def warn(self, warning: str) -> None:
-        """Said once, however often it happens."""
-        self._warnings[warning] = None
+        """Said once, however often it happens; of a long list only the first are kept."""
+        if warning in self._warnings:
+            return
+        if len(self._warnings) < MOST_WARNINGS:
+            self._warnings[warning] = None
+        else:
+            self._more_warnings += 1
 
     def call(self, taped: TapeCall, outcome: Outcome, replay: CallReplay) -> None:
         """One call that was answered."""
@@ -212,9 +218,13 @@ class Judge:
             divergences=divergences,
             counts=Counts(**self._counts),
             stray=stray,
-            warnings=(*self._warnings, *(() if verified or first else (NOTHING_VERIFIED,))),
+            warnings=(*self._all_warnings(), *(() if verified or first else (NOTHING_VERIFIED,))),
             options=self._options,
         )
+
+    def _all_warnings(self) -> tuple[str, ...]:
+        more = (f"and {self._more_warnings} more warnings",) if self._more_warnings else ()
+        return (*self._warnings, *more)
 
 
 def _printed(stray: Stray) -> Divergence:
@@ -228,6 +238,7 @@ def _printed(stray: Stray) -> Divergence:
     )
 
 
+MOST_WARNINGS = 20
 NOTHING_VERIFIED = "the recording has no events, so nothing was verified"
 
 

@@ -30,8 +30,8 @@ class Guard:
     def __init__(self) -> None:
         self._shell: subprocess.Popen[bytes] | None = None
 
-    def watch(self, group: int) -> None:
-        """Kill `group` if this process ends before `release(group)`."""
+    def start(self) -> None:
+        """Before the first handler: a daemon that dies right after starting one has a guard already."""
         if self._shell is None:
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", _SCRIPT],
@@ -42,6 +42,9 @@ class Guard:
                 # Its own session: a terminal's interrupt or hang-up must not reach it before it has done its work.
                 start_new_session=True,
             )
+
+    def watch(self, group: int) -> None:
+        """Kill `group` if this process ends before `release(group)`."""
         self._say(b"+%d\n" % group)
 
     def release(self, group: int) -> None:

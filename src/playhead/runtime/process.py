@@ -37,6 +37,7 @@ class Process:
     """A running handler."""
 
     def __init__(self, launch: Launch, guard: Guard) -> None:
+        guard.start()
         try:
             self._popen = subprocess.Popen(
                 list(launch.command),

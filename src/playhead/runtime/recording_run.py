@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from playhead.engine.determinism import Sources
 from playhead.engine.heads import PlayHead, RecordHead
+from playhead.engine.outcomes import taped_outcome
 from playhead.errors import DeterminismError
 from playhead.runtime.runs import Caller, Progress
 from playhead.tape.model import TapeCall
@@ -61,7 +62,7 @@ def record_run(
     for call in calls:
         fn = function(call.fn)
         head.begin(call)
-        outcome = caller.call(head, call.seq, fn, call.event)
+        outcome = taped_outcome(caller.call(head, call.seq, fn, call.event))
         taken = head.end(outcome)
         if head.diverged is not None:
             found = head.diverged.at(seq=call.seq, call=call.seq)
