@@ -6,8 +6,8 @@
     python -m bench --quick             fewer runs, to look at; writes nothing
     python -m bench --check             the ratios that hold on a busy machine, against their bars; writes nothing
 
-Exit code 0: every bar is kept; 1: one is missed (then a profile says where the time went); 2: something could not be
-measured.
+With --check the exit code is 0 if every bar is kept; 1 if one is missed (a profile says where the time went); 2 if
+something could not be measured.
 """
 
 from __future__ import annotations
@@ -107,12 +107,13 @@ def main(arguments: list[str]) -> int:
     print("\n".join([*report.table(shown), "", f"load {run['load']['before']} … {run['load']['after']}"]), file=out)
     for text in [*(f"not measured: {each['name']}: {each['reason']}" for each in run["skipped"]), *profiles]:
         print(f"\n{text}", file=out)
-    folder = given.to or (RESULTS if size in ("normal", "full") and not given.check else None)
-    results = report.merged({} if folder is None else report.read(folder / "results.json"), run, names, shown)
-    if folder is not None:
-        report.write(folder, results)
+    to: Path | None = given.to or (RESULTS if size in report.LASTING and not given.check else None)
+    if to is not None:
+        report.write(to, report.merged(report.read(to / "results.json"), run, names, shown))
     if given.json:
         print(json.dumps(report.merged({}, run, names, shown), ensure_ascii=False))
+    if not given.check:
+        return 0
     if any(figure.ok is False for figure in figures):
         return MISSED
     return NOT_MEASURED if run["skipped"] else 0

@@ -2,8 +2,9 @@
 
 A call's cost is a slope: events that ask FEW times and events that ask MANY times take turns, and the difference of
 their times is divided by the difference of their calls. The start of the handler and the cost of an event cancel. The
-daemon is the real one, its work on the tape included. Daemon, handler and both ends of the ping-pong share one core, and since they take turns, their
-time on a core is what the clock would say if nobody else wanted it: that is measured too, and stands on a busy machine.
+daemon is the real one, its work on the tape included. Daemon, handler and both ends of the ping-pong share one core;
+since they take turns, their time on it (`.cpu`) is what the clock would say if nobody else wanted it, so the bar can be
+held by that on a busy machine.
 """
 
 from __future__ import annotations

@@ -67,9 +67,9 @@ def memory(size: Size, folder: Path) -> list[Figure]:
                 )
             )
     for command, (few, many) in peaks.items():
-        title = f"growth of that, {command} of {fewer:,} to {more:,} events"
+        title = f"the growth of that peak, {command}, from {fewer:,} to {more:,} events"
         figures.append(
-            Figure(f"memory.{command}.growth", title, "MB", (many - few,), bar=Bar("median", MOST_GROWTH_MB))
+            Figure(f"memory.{command}.growth.{more}", title, "MB", (many - few,), bar=Bar("median", MOST_GROWTH_MB))
         )
     return figures
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS_VERSION = 1
+# The sizes whose results are worth keeping.
+LASTING = ("normal", "full")
 _HEAD = "<!-- Written by python -m bench from results.json: not to be edited. -->\n"
 _INTRO = """# Benchmarks
 
@@ -47,7 +49,8 @@ def merged(
     """`old` results with this run's figures in the place of those that they are newer ones of.
 
     A figure gives way to one of its name, and to another run of its group at the same size: what a long run found
-    outlives the shorter ones after it. Runs of which nothing is left go.
+    outlives the shorter ones after it. What was only for a look gives way to everything. Runs of which nothing is left
+    go.
     """
     names = {figure["name"] for figure in figures}
     runs = list(old.get("runs", [])) if old.get("version") == RESULTS_VERSION else []
@@ -55,6 +58,7 @@ def merged(
         figure
         for figure in (old["figures"] if runs else [])
         if figure["name"] not in names
+        and runs[figure["run"]]["size"] in LASTING
         and not (runs[figure["run"]]["size"] == run["size"] and any(_is_of(figure["name"], group) for group in groups))
     ]
     runs.append(run)

@@ -313,7 +313,7 @@ def _page_html(page: Path, sections: list[tuple[str, list[Path]]], known: set[Pa
     for title, below in sections:
         items = "".join(
             f'<li><a href="{posixpath.relpath(_address(other), here or ".")}"'
-            f'{" aria-current=page" if other == page else ""}>{html.escape(title_of(other))}</a></li>'
+            f"{' aria-current=page' if other == page else ''}>{html.escape(title_of(other))}</a></li>"
             for other in below
         )
         nav.append(f"<h2>{html.escape(title)}</h2><ul>{items}</ul>" if items else "")

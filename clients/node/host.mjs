@@ -53,14 +53,14 @@ const fromWorkingDirectory = () => createRequire(path.resolve('playhead-host.js'
 // The user's own tsx, where Node does not read TypeScript itself.
 async function useTsx(url) {
   for (const from of [createRequire(url), fromWorkingDirectory()]) {
-    let api;
+    let loader;
     try {
-      api = from.resolve('tsx/esm/api');
+      loader = from.resolve('tsx');
     } catch {
       continue;
     }
-    const { register } = await import(pathToFileURL(api).href);
-    register();
+    // What `node --import tsx` would have loaded.
+    await import(pathToFileURL(loader).href);
     return;
   }
 }
@@ -80,7 +80,7 @@ const isObject = (value) => value !== null && typeof value === 'object';
 
 function explain(error, url) {
   if (error?.code === 'ERR_UNKNOWN_FILE_EXTENSION' && url !== undefined && TYPESCRIPT.test(url.pathname)) {
-    return 'TypeScript needs Node 22.18 (from 22.6 with NODE_OPTIONS=--experimental-strip-types), or tsx installed beside it';
+    return 'TypeScript needs Node 22.18 (22.6 with NODE_OPTIONS=--experimental-strip-types), or tsx installed beside it';
   }
   if (!(error instanceof Error)) return String(error);
   const shown = (error instanceof SyntaxError && url !== undefined && checked(url)) || String(error.stack ?? error);

@@ -42,7 +42,7 @@ export interface Context {
   /** An integer, `low` and `high` included. Both are safe integers. */
   randint(low: number, high: number): number;
   /** `n` random bytes. */
-  randbytes(n: number): Buffer;
+  randbytes(n: number): Uint8Array;
   /** `k` different items, in the order drawn; of a number `n`, `k` different positions below it. */
   sample<T>(population: readonly T[], k: number): T[];
   sample(n: number, k: number): number[];
@@ -51,7 +51,7 @@ export interface Context {
 
   /**
    * The outcome of something outside. On record `produce` is run; on replay it is not, and the taped outcome is given.
-   * Either way the value has been through JSON: `undefined` is null, and what JSON cannot carry is refused with a TypeError.
+   * Either way the value has been through JSON: `undefined` is null, and what JSON cannot carry is a TypeError.
    * Always a promise. After the end of the call it is never settled.
    */
   respond<T>(key: string, produce: () => T | PromiseLike<T>, options?: RespondOptions): Promise<T>;
@@ -97,8 +97,8 @@ export interface ServeOptions {
 }
 
 /**
- * Serves the daemon on stdin and stdout: one function under the name "handler", or functions by name. Returns at once; the
- * process exits with 0 when the daemon closes the pipe. Throws TypeError when there is no function to serve.
+ * Serves the daemon on stdin and stdout: one function under the name "handler", or functions by name. Returns at once;
+ * the process exits with 0 when the daemon closes the pipe. Throws TypeError when there is no function to serve.
  */
 export function serve(handler: Handler | Record<string, Handler>, options?: ServeOptions): void;
 

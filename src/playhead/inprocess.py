@@ -227,9 +227,8 @@ class InProcessHandler:
     def stray(self) -> Stray:
         return self._session.stray
 
-    @property
-    def late_releases(self) -> list[int]:
-        return self._session.released_late
+    def notices(self) -> list[str]:
+        return self._session.notices()
 
     def function(self, taped: str | None) -> str:
         return choose_function(self._functions, None, taped)

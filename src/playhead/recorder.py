@@ -147,7 +147,7 @@ def record(
             source=scenario.report.to_json(),
             losses=tuple(writer.losses()) if options.plain else (),
             stray=caller.stray,
-            warnings=(),
+            warnings=tuple(caller.notices()),
         )
 
 

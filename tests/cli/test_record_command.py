@@ -160,9 +160,7 @@ def test_numbers_keep_their_form_on_the_tape(playhead, tmp_path):
 
 
 def test_provenance_says_who_recorded(playhead, tmp_path):
-    ran = playhead(
-        "record", events(tmp_path, 1), "--handler", handler(tmp_path, ECHO), "--provenance", "-o", "o.json"
-    )
+    ran = playhead("record", events(tmp_path, 1), "--handler", handler(tmp_path, ECHO), "--provenance", "-o", "o.json")
     assert ran.code == 0
     provenance = json.loads((tmp_path / "o.json").read_text())["@playhead"]["provenance"]
     assert provenance["handler"]["language"] == "python"

@@ -93,7 +93,9 @@ def test_a_folder_stands_for_its_recordings(playhead, recordings, examples, tmp_
     ],
 )
 def test_each_kind_of_divergence_is_told(changed, kind, event, playhead, tmp_path):
-    tape = recorded(playhead, tmp_path, "def handler(event, ctx):\n    return ctx.respond('k', lambda: event, args=[event])\n", 5, 6)
+    tape = recorded(
+        playhead, tmp_path, "def handler(event, ctx):\n    return ctx.respond('k', lambda: event, args=[event])\n", 5, 6
+    )
     code = write(tmp_path, "changed.py", f"def handler(event, ctx):\n    {changed}\n")
     ran = playhead("verify", tape, "--handler", code, "--json")
     assert ran.code == 1, ran.out
@@ -172,9 +174,7 @@ def test_unread_answers_are_accepted_when_asked_to(playhead, tmp_path):
 
 def test_the_recorded_order_can_be_asked_for(playhead, tmp_path):
     tape = recorded(playhead, tmp_path, "def handler(event, ctx):\n    return [ctx.now(), ctx.random()]\n", 1)
-    code = write(
-        tmp_path, "changed.py", "def handler(event, ctx):\n    r = ctx.random()\n    return [ctx.now(), r]\n"
-    )
+    code = write(tmp_path, "changed.py", "def handler(event, ctx):\n    r = ctx.random()\n    return [ctx.now(), r]\n")
     assert playhead("verify", tape, "--handler", code).code == 0
     found = playhead("verify", tape, "--handler", code, "--matching", "sequence", "--json").json["results"][0]
     assert found["divergence"]["kind"] == "order"
@@ -227,24 +227,28 @@ def test_a_rounded_integer_is_shown_by_both_its_tokens(playhead, tmp_path):
     assert "9007199254740992" in ran.out
 
 
-def test_stray_lines_are_counted_and_fail_when_strict(playhead, recordings, tmp_path, examples):
-    text = examples["python"].read_text() + "\nimport os\nos.write(1, b'')\n"
-    code = write(
-        tmp_path,
-        "raw.py",
-        "import sys, json\n"
-        "def send(m):\n    sys.stdout.write(json.dumps(m) + chr(10)); sys.stdout.flush()\n"
-        "for line in sys.stdin:\n"
-        "    m = json.loads(line)\n"
-        "    if m['method'] == 'initialize':\n"
-        "        send({'jsonrpc': '2.0', 'id': m['id'], 'result': {'protocol': 1, 'handler': {'name': 'r', 'version': '1',"
-        " 'language': 'python', 'runtime': 'x'}, 'functions': ['handler'], 'capabilities': {}, 'constants': {}}})\n"
-        "    elif m['method'] == 'handle':\n"
-        "        print('hello \\x1b[31m', flush=True)\n"
-        "        send({'jsonrpc': '2.0', 'id': m['id'], 'result': {'output': 1}})\n"
-        "    else:\n        send({'jsonrpc': '2.0', 'id': m['id'], 'result': {}})\n",
-    )
-    assert text
+RAW_HANDLER_THAT_PRINTS = """\
+import json, sys
+
+def answer(message, result):
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+
+about = {"name": "raw", "version": "1", "language": "python", "runtime": "any"}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        members = {"functions": ["handler"], "capabilities": {}, "constants": {}}
+        answer(message, {"protocol": 1, "handler": about, **members})
+    elif message["method"] == "handle":
+        print("hello \\x1b[31m", flush=True)
+        answer(message, {"output": 1})
+    else:
+        answer(message, {})
+"""
+
+
+def test_stray_lines_are_counted_and_fail_when_strict(playhead, tmp_path):
+    code = write(tmp_path, "raw.py", RAW_HANDLER_THAT_PRINTS)
     tape = recorded(playhead, tmp_path, "def handler(event, ctx):\n    return 1\n", 1)
     ran = playhead("verify", tape, "--json", "--", "python3", code)
     assert ran.code == 0, ran.out
@@ -254,3 +258,26 @@ def test_stray_lines_are_counted_and_fail_when_strict(playhead, recordings, tmp_
     strict = playhead("verify", tape, "--strict-stdout", "--json", "--", "python3", code)
     assert strict.code == 1
     assert strict.json["results"][0]["divergence"]["kind"] == "protocol"
+
+
+def test_what_was_asked_before_a_crash_leads(playhead, tmp_path):
+    tape = recorded(playhead, tmp_path, "def handler(event, ctx):\n    return ctx.now()\n", 1)
+    code = write(
+        tmp_path,
+        "changed.py",
+        "import os\ndef handler(event, ctx):\n"
+        "    try:\n        ctx.respond('unknown', None)\n    finally:\n        os._exit(3)\n",
+    )
+    result = playhead("verify", tape, "--handler", code, "--json").json["results"][0]
+    assert result["divergence"]["kind"] == "question"
+    assert result["divergences"] == 2
+    assert result["actualHash"] is None
+
+
+def test_where_a_handler_raised_is_shown_and_not_taped(playhead, tmp_path):
+    tape = recorded(playhead, tmp_path, "def handler(event, ctx):\n    raise ValueError('no')\n", 1)
+    assert "recorder.py" not in tape.read_text()
+    code = write(tmp_path, "changed.py", "def handler(event, ctx):\n    raise KeyError('other')\n")
+    found = playhead("verify", tape, "--handler", code, "--json").json["results"][0]["divergence"]
+    assert "changed.py" in found["stack"]
+    assert "raised at:" in playhead("verify", tape, "--handler", code).out

@@ -73,6 +73,23 @@ def there(value: Any, at: str) -> Any:
         return ABSENT
 
 
+def first_place(expected: Any, actual: Any) -> list[str]:
+    """The steps to the first difference, member by member in the order of the canonical form."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        names = {**expected, **actual}
+        for name in sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass")):
+            if name not in expected or name not in actual:
+                return [name]
+            if not canonical.canonical_equal(expected[name], actual[name]):
+                return [name, *first_place(expected[name], actual[name])]
+    if isinstance(expected, list) and isinstance(actual, list):
+        for index, (a, b) in enumerate(zip(expected, actual, strict=False)):
+            if not canonical.canonical_equal(a, b):
+                return [str(index), *first_place(a, b)]
+        return [str(min(len(expected), len(actual)))]
+    return []
+
+
 def check(expected: Any, actual: Any) -> None:
     found = first_difference(expected, actual)
     assert (found is None) == canonical.canonical_equal(expected, actual)
@@ -85,9 +102,7 @@ def check(expected: Any, actual: Any) -> None:
     assert literal(found.expected) != literal(found.actual)
     a, b = windowed(literal(found.expected), literal(found.actual))
     assert a != b
-    # It is the place itself, not one above it: both sides are no longer containers of one kind.
-    assert not (isinstance(found.expected, dict) and isinstance(found.actual, dict))
-    assert not (isinstance(found.expected, list) and isinstance(found.actual, list))
+    assert pointer.parse(found.pointer) == first_place(expected, actual)
 
 
 @settings(deadline=None)
@@ -106,6 +121,8 @@ def test_one_changed_place_is_found(pair: tuple[Any, Any]) -> None:
 FIRSTS: list[tuple[str, Any, Any, str | None, Any, Any]] = [
     ("equal numbers in other forms", {"a": 1, "b": 1e21}, {"b": 10**21, "a": 1.0}, None, None, None),
     ("true is not 1", [True], [1], "/0", True, 1),
+    ("true is not 1, and comes before what follows", {"a": True, "b": 1}, {"a": 1, "b": 2}, "/a", True, 1),
+    ("false is not 0, and comes before what follows", [False, 1], [0, 2], "/0", False, 0),
     ("minus zero is zero", [-0.0], [0], None, None, None),
     ("null is not absent", {"a": None}, {}, "/a", None, ABSENT),
     ("absent is not null", {}, {"a": None}, "/a", ABSENT, None),

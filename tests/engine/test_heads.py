@@ -228,6 +228,8 @@ REPLAYS: list[tuple[str, list[Ask], list[Step]]] = [
      [("ask", "a", HELD), ("out", []), ("ask", "b", HELD), ("out", [(1, "b"), (0, "a")])]),
     ("asked in the other order, the ranks still decide", PAIR,
      [("ask", "b", HELD), ("out", [(0, "b")]), ("ask", "a", HELD), ("out", [(1, "a")])]),
+    ("an answer waits for a lower rank, though as many asks have been made",
+     [*PAIR, now()], [("ask", "a", HELD), ("now", 5), ("out", []), ("ask", "b", HELD), ("out", [(2, "b"), (0, "a")])]),
     ("now and random are never held", RACE, [("ask", "near", HELD), ("now", 1), ("now", 2)]),
     ("an abandoned question stays open, and nothing waits for it",
      [respond("slow", abandoned=True), respond("a", by=3, rank=0), now()],

@@ -301,23 +301,24 @@ def test_an_order_divergence_names_what_comes_first_in_that_lane() -> None:
 # --- what it costs ---
 
 MANY = 30_000
+NUMBERED = [respond("a", i) for i in range(MANY)]
 LONG: dict[str, tuple[list[Ask], list[Ask]]] = {
-    "in order": ([respond("a", i) for i in range(MANY)], [respond("a", i) for i in range(MANY)]),
+    "in order": (NUMBERED, NUMBERED),
     # All in flight together, and asked for from the end: nothing bars anything.
     "backwards": (
         [respond("a", i, by=MANY, rank=i) for i in range(MANY)],
-        [respond("a", i) for i in reversed(range(MANY))],
+        NUMBERED[::-1],
     ),
     "past an abandoned one": (
         [respond("slow", abandoned=True), *(now() for _ in range(MANY))],
         [now() for _ in range(MANY)],
     ),
-    "past another lane": ([now(lane="t"), *(respond("a", i) for i in range(MANY))], [respond("a", i) for i in range(MANY)]),
+    "past another lane": ([now(lane="t"), *NUMBERED], NUMBERED),
     "past an answer that is never asked for": (
-        [respond("b", by=MANY + 1, rank=0), respond("a", "never", by=MANY, rank=1), *(respond("a", i) for i in range(MANY - 2))],
-        [respond("a", i) for i in range(MANY - 2)],
+        [respond("b", by=MANY + 2, rank=1), respond("a", "never", by=MANY + 2, rank=0), *NUMBERED],
+        NUMBERED,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LONG)

@@ -172,8 +172,8 @@ KINDS: list[tuple[str, list[list[Did]], dict[str, Any], tuple[str, int | None] |
     ("printed", SAME, {"stray": PRINTED}, None, 0),
     ("printed, strictly", SAME, {"stray": PRINTED, "strict_stdout": True}, ("protocol", 1), 1),
     # V12, V13: what the handler does afterwards changes nothing, and what comes later hides nothing.
-    ("caught the refusal and returned the right thing", changed(1, ("other",), ("now",), ("quote",), ("returns", 1)), {},
-     ("question", 1), 1),
+    ("caught the refusal and returned the right thing",
+     changed(1, ("other",), ("now",), ("quote",), ("returns", 1)), {}, ("question", 1), 1),
     ("the question leads, not the output that follows from it",
      changed(1, ("now",), ("other",), ("returns", 9)), {}, ("question", 1), 1),
     ("the output leads, not what was left unread", changed(1, ("returns", 9)), {}, ("output", 1), 1),

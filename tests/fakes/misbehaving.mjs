@@ -99,7 +99,7 @@ const DO = {
   },
   wait_at_fifo: (id, call, event) => {
     tell(event.file + process.pid);
-    fs.readFileSync(event.fifo);
+    fs.readSync(fs.openSync(event.fifo), Buffer.alloc(1));
     answer(id);
   },
   stop_itself: staying(() => process.kill(process.pid, 'SIGSTOP')),
@@ -325,7 +325,7 @@ function main(start = '') {
   }
   if (start === 'silent') stay();
   if (start === 'garbage') write(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{\xff}}\n', 'latin1'));
-  if (start === 'early') ask('now', { call: 0, ask: 0 });
+  if (start === 'early') sendAsk('now', { call: 0, ask: 0 });
   for (;;) {
     const { id, method, params } = frame();
     if (method === 'initialize') initialize(id, start);

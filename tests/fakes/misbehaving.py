@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 MIB = 1 << 20
 
@@ -65,7 +66,7 @@ def main():
     if start == "garbage":
         wire.write(b'{"jsonrpc":"2.0","id":1,"result":{\xff}}\n')
     if start == "early":
-        wire.ask("now", call=0, ask=0)
+        wire.send_ask("now", call=0, ask=0)
     while True:
         frame = wire.frame()
         if frame.get("method") == "initialize":
@@ -152,16 +153,16 @@ def say_and_stay(ident, call, event):
 
 
 def tell(path):
-    with open(path + ".part", "w") as file:
-        file.write(str(os.getpid()))
-    os.rename(path + ".part", path)
+    part = Path(path + ".part")
+    part.write_text(str(os.getpid()))
+    part.rename(path)
 
 
 @doing
 def wait_at_fifo(ident, call, event):
     tell(event["file"] + str(os.getpid()))
-    with open(event["fifo"], "rb") as fifo:
-        fifo.read()
+    fifo = os.open(event["fifo"], os.O_RDONLY)
+    os.read(fifo, 1)
     answer(ident)
 
 

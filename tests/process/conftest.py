@@ -118,24 +118,23 @@ def playhead(tmp_path: Path) -> Iterator[Playhead]:
     running.close()
 
 
+@pytest.fixture(scope="session")
+def playhead_of() -> type[Playhead]:
+    """For fixtures that run playhead once for many tests, in a folder of their own; they close it."""
+    return Playhead
+
+
 Tape = Callable[..., Path]
 
 
-@pytest.fixture
-def tape(tmp_path: Path) -> Tape:
-    """`tape(events, outputs)` writes a recording. `asks`, one list an event, makes one that knows call boundaries."""
+@pytest.fixture(scope="session")
+def write_tape() -> Tape:
+    """`write_tape(path, events, outputs)` writes a plain recording: no call boundaries, and lanes where given."""
 
-    def write(
-        events: list[Any],
-        outputs: list[Any],
-        *,
-        asks: list[list[Any]] | None = None,
-        name: str = "tape.json",
-        **lanes: Any,
-    ) -> Path:
+    def write(path: Path, events: list[Any], outputs: list[Any], **lanes: Any) -> Path:
         entries = [{"seq": seq, "output": output} for seq, output in enumerate(outputs)]
         recording = {
-            "meta": {"recordingVersion": "1", "id": name.partition(".")[0], "createdAt": "2026-07-03T00:00:00.000Z"},
+            "meta": {"recordingVersion": "1", "id": path.stem, "createdAt": "2026-07-03T00:00:00.000Z"},
             "events": [{"seq": seq, "event": event} for seq, event in enumerate(events)],
             "clock": [],
             "random": [],
@@ -143,14 +142,16 @@ def tape(tmp_path: Path) -> Tape:
             **lanes,
             "transcript": {"entries": entries, "hash": canonical_hash(entries)},
         }
-        if asks is not None:
-            calls = [{"fn": "handler", "asks": of_call} for of_call in asks]
-            recording["@playhead"] = {"version": 1, "policy": None, "calls": calls}
-        path = tmp_path / name
         path.write_text(json.dumps(recording), encoding="utf-8")
         return path
 
     return write
+
+
+@pytest.fixture
+def tape(write_tape: Tape, tmp_path: Path) -> Tape:
+    """The same in the test's own folder: `tape(events, outputs)`."""
+    return lambda events, outputs, **lanes: write_tape(tmp_path / "tape.json", events, outputs, **lanes)
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
-PR_SET_CHILD_SUBREAPER = 36
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 2.0
 LINUX = sys.platform == "linux"
 
@@ -33,7 +34,12 @@ def main() -> None:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begun = time.monotonic()
         child = subprocess.Popen(
-            wanted["command"], cwd=wanted["cwd"], stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            wanted["command"],
+            cwd=wanted["cwd"],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
         )
         signal.signal(signal.SIGTERM, lambda *_: _give_up(child))
         print(json.dumps({"pid": child.pid}), flush=True)
@@ -73,11 +79,10 @@ def _reap() -> bool:
 
 def _descendants() -> list[int]:
     parents = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
             try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+                parents[int(process.name)] = int((process / "stat").read_bytes().rpartition(b")")[2].split()[1])
             except OSError:
                 continue
     found = [os.getpid()]
@@ -88,8 +93,7 @@ def _descendants() -> list[int]:
 
 def _command_line(pid: int) -> str:
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
         return "gone"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ streams = st.lists(pieces | st.binary(max_size=5), max_size=30).map(b"".join)
 
 def cut(data: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted({0, len(data), *(c % (len(data) + 1) for c in cuts)})
-    return [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(places)]
 
 
 def check(data: bytes, parts: list[bytes], limit: int) -> None:
@@ -110,3 +112,14 @@ def test_a_long_line_in_small_parts_takes_about_linear_time() -> None:
 
 def test_many_lines_in_one_read_take_about_linear_time() -> None:
     assert len(LineDecoder(10).feed(b"x\n" * 1_000_000)) == 1_000_000
+
+
+def test_the_lines_before_one_that_is_too_large_are_not_lost() -> None:
+    decoder = LineDecoder(4)
+    assert decoder.feed(b"one\nt") == [b"one"]
+    with pytest.raises(FrameTooLarge) as finished:
+        decoder.feed(b"wo\nmuch too large\nlost")
+    assert (finished.value.lines, finished.value.size) == ([b"two"], 14)
+    with pytest.raises(FrameTooLarge) as unfinished:
+        LineDecoder(4).feed(b"one\ntwo\nlarge")
+    assert unfinished.value.lines == [b"one", b"two"]

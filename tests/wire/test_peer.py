@@ -81,7 +81,7 @@ def test_everything_else_passes_through() -> None:
     peer = asked(1)
     assert peer.receive(line(method="note")) == Notification("note", None)
     assert isinstance(peer.receive(b"hello"), Stray)
-    assert isinstance(peer.receive(b'[{"jsonrpc":"2.0","id":1,"result":1}]'), Stray), "there are no batches"
+    assert isinstance(peer.receive(b'[{"jsonrpc":"2.0","id":1,"result":1}]'), Malformed), "there are no batches"
     assert isinstance(peer.receive(b'{"jsonrpc":"2.0"}'), Malformed)
 
 

@@ -1,6 +1,6 @@
 // What a context call costs, beside a bare ping-pong of 90-byte lines over the same kind of pipes in the same run.
 //   taskset -c 0 node bench/cost.mjs
-// One core, so that nothing of the client hides behind the daemon's work. The fake daemon answers with ready-made texts.
+// One core, so that nothing of the client hides behind the daemon's work. The fake daemon's answers are ready-made.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { HOST, file, handler, pipePair } from '../test/daemon.mjs';

@@ -48,7 +48,7 @@ for (const own of [DeterminismError, CallEnded, Cancelled, Forbidden, LimitExcee
 }
 
 /**
- * A value that JSON cannot carry, with the JSON Pointer of the part that is to blame. On the wire it is a TypeError.
+ * A value that JSON cannot carry, with the JSON Pointer of the part that is to blame. The same type in every client.
  */
 export class NotJSON extends TypeError {
   constructor(what, pointer, reason) {
@@ -56,6 +56,7 @@ export class NotJSON extends TypeError {
     this.pointer = pointer;
   }
 }
+hide(NotJSON.prototype, 'name', 'NotJSON');
 
 const BY_CODE = new Map([
   [-32003, CallEnded],

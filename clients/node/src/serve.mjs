@@ -7,8 +7,8 @@ import { report, takeStdio } from './stdio.mjs';
 export const VERSION = '0.1.0';
 
 /**
- * `handler`: one function, called "handler", or an object of functions by name. Returns at once; the process exits with 0
- * when the daemon closes the pipe. Throws TypeError when there is nothing to serve.
+ * `handler`: one function, called "handler", or an object of functions by name. Returns at once; the process exits
+ * with 0 when the daemon closes the pipe. Throws TypeError when there is nothing to serve.
  */
 export function serve(handler, { name = 'handler', version = VERSION, constants = {}, revivers = {}, reader } = {}) {
   const functions = functionsOf(handler);

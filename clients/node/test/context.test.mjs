@@ -126,8 +126,8 @@ const ERRORS = [
   ['Error', 'no file', 'Error', 'ENOENT'],
   ['Odd', 'odd', 'RecordedError', null],
   ['string', 'text', 'RecordedError', null],
-  ['TypeError', 'the answer to "k" at /a/0: NaN is not finite', 'TypeError', null],
-  ['TypeError', 'the answer to "k": a Map would be written as {}: spread it into an array', 'TypeError', null],
+  ['NotJSON', 'the answer to "k" at /a/0: NaN is not finite', 'RecordedError', null],
+  ['NotJSON', 'the answer to "k": a Map would be written as {}: spread it into an array', 'RecordedError', null],
 ];
 
 check(
@@ -181,7 +181,7 @@ const OUTPUTS = {
     '() => ({ at: new Date(0) })',
     {
       raised: {
-        type: 'TypeError',
+        type: 'NotJSON',
         message: 'output at /at: a Date would be read back as a string: return its getTime() or toISOString()',
       },
     },
@@ -213,7 +213,7 @@ check(
     return (await Promise.allSettled(promises)).map(({ reason }) => reason.name + (reason.pointer ?? ''));
   }`,
   ({ output, told }) => {
-    assert.deepEqual(output, ['TypeError', 'TypeError', 'TypeError', 'TypeError', 'TypeError/0/a']);
+    assert.deepEqual(output, ['TypeError', 'TypeError', 'TypeError', 'TypeError', 'NotJSON/0/a']);
     assert.equal(told.length, 0);
   },
 );

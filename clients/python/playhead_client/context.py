@@ -128,7 +128,7 @@ class Context:
         if kwargs:
             tail += member(b"kwargs", dict(kwargs))
         if in_loop and loop is not None:
-            return loop.respond(key, produce, tail + self._lane)
+            return loop.respond(call, key, produce, tail + self._lane)
         return call.respond(key, produce, tail + self._lane)
 
     def lane(self, name: str) -> Context:

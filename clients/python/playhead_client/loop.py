@@ -66,10 +66,8 @@ class TurnLoop:
         """The session is over."""
         self.loop.close()
 
-    def respond(self, key: str, produce: Optional[Produce], tail: bytes) -> Reply:
-        """Ask at once; the reply is to be awaited."""
-        call = self.call
-        assert call is not None
+    def respond(self, call: Call, key: str, produce: Optional[Produce], tail: bytes) -> Reply:
+        """Ask at once, for this call (a context may outlive its own); the reply is to be awaited."""
         question = _LoopQuestion(call, self, key, produce)
         question.ask = call.ask(RESPOND, tail, question)
         return Reply(question.future)
@@ -151,7 +149,8 @@ class _LoopQuestion(Question):
 
     def arrive(self, message: Message) -> None:
         self.message = message
-        if self.call.cancelled:
+        if self.call.cancelled or self.call.over:
+            # Nobody takes turns any more: its question has failed.
             self._loop.soon(self.hand_over)
         elif offers_to_produce(message):
             self._loop.soon(self._start)

@@ -178,6 +178,13 @@ class Judge:
         self._complete = False
         self._note(divergence)
 
+    def unseen(self, seq: int, outcomes: Iterable[tuple[int, Outcome]]) -> None:
+        """The tape's outcomes from call `seq` on: expected all the same, though the handler did not live to see them."""
+        if self._expected is not None:
+            for number, outcome in outcomes:
+                if number >= seq:
+                    self._expected.add(number, outcome)
+
     def late_fault(self, divergence: Divergence) -> None:
         """The handler broke the protocol after its last answer: every call was seen, and it is not green."""
         self._note(divergence)

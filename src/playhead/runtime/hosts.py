@@ -19,8 +19,9 @@ PYTHON_SUFFIXES = (".py",)
 NODE_SUFFIXES = (".mjs", ".js", ".cjs")
 TYPESCRIPT_SUFFIXES = (".ts", ".mts", ".cts")
 
-# Node runs TypeScript by itself from this version on.
-_TYPESCRIPT_NODE = (22, 6)
+# Node runs TypeScript by itself from the second version on, and from the first if it is asked to.
+_TYPESCRIPT_IF_ASKED = (22, 6)
+_TYPESCRIPT = (22, 18)
 
 
 def clients_directory() -> Path:
@@ -66,8 +67,9 @@ def _hosted(path: Path, suffix: str) -> list[str]:
     if node is None:
         raise HandlerStartError("node is not installed", fault="crash", hint=f"it is needed to run {path}")
     host = str(clients_directory() / "node" / "host.mjs")
-    if suffix in TYPESCRIPT_SUFFIXES and _node_version(node) < _TYPESCRIPT_NODE:
-        return [_tsx(path), host, file]
+    if suffix in TYPESCRIPT_SUFFIXES and _TYPESCRIPT_IF_ASKED <= _node_version(node) < _TYPESCRIPT:
+        return [node, "--experimental-strip-types", host, file]
+    # An older Node: the host looks for the user's own tsx, and says what is missing.
     return [node, host, file]
 
 
@@ -81,14 +83,3 @@ def _node_version(node: str) -> tuple[int, ...]:
     shown = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
     numbers = shown.strip().lstrip("v").split(".")
     return tuple(int(number) for number in numbers[:2] if number.isdigit())
-
-
-def _tsx(path: Path) -> str:
-    for folder in (Path.cwd(), *path.resolve().parents):
-        candidate = folder / "node_modules" / ".bin" / "tsx"
-        if candidate.is_file():
-            return str(candidate)
-    found = shutil.which("tsx")
-    if found is None:
-        raise UsageError(f"{path}: TypeScript needs Node 22.6 or newer, or tsx installed beside it")
-    return found

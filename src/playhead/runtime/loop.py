@@ -67,10 +67,8 @@ class Handler:
     def session(self) -> HandlerSession:
         return self._session
 
-    @property
-    def late_releases(self) -> list[int]:
-        """The events in which an answer was let go out of its recorded order."""
-        return self._session.released_late
+    def notices(self) -> list[str]:
+        return self._session.notices()
 
     def start(self) -> do.HandlerInfo:
         """Its answer to `initialize`. Faulted if there is none."""
@@ -189,13 +187,19 @@ class Handler:
             self._gone = status is not None
             self._step(on.OutputEnded(unfinished) if status is None else on.ProcessEnded(status, unfinished))
             return
+        self._take_in(data)
+
+    def _take_in(self, data: bytes) -> None:
+        refused = None
         try:
             lines = self._lines.feed(data)
         except FrameTooLarge as error:
-            self._step(on.FrameRefused(str(error)))
-            return
+            # What came before it was whole.
+            lines, refused = error.lines, str(error)
         for line in lines:
             self._step(on.LineReceived(line))
+        if refused is not None:
+            self._step(on.FrameRefused(refused))
 
     def _look_whether_it_ended(self) -> None:
         status = self._process.ended()
@@ -206,11 +210,7 @@ class Handler:
         reads = 0
         while self._output_open and reads < 1024 and (data := self._process.read_output()):
             reads += 1
-            try:
-                for line in self._lines.feed(data):
-                    self._step(on.LineReceived(line))
-            except FrameTooLarge as error:
-                self._step(on.FrameRefused(str(error)))
+            self._take_in(data)
         self._gone = True
         if self._process.pidfd is not None:
             self._poll.unregister(self._process.pidfd)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from playhead.engine.divergence import Divergence
 from playhead.engine.heads import PlayHead
-from playhead.engine.outcomes import TranscriptHash
+from playhead.engine.outcomes import TranscriptHash, outcome_of
 from playhead.engine.verify import Judge, Stray, Verdict, VerifyOptions
 from playhead.errors import DeterminismError, HandlerStartError, UsageError
 from playhead.runtime.loop import Faulted
@@ -28,8 +28,7 @@ class Caller(Protocol):
 
     @property
     def stray(self) -> Stray: ...
-    @property
-    def late_releases(self) -> list[int]: ...
+    def notices(self) -> list[str]: ...
     def call(self, head: Head, seq: int, fn: str, event: object) -> Outcome: ...
 
 
@@ -68,23 +67,31 @@ def verify_run(
     judge = Judge(reader.hash, options)
     head = PlayHead(None if reader.has_boundaries else reader.plain_lanes(), options.matching)
     seq = None
+    answered = True
     try:
         for call in reader.calls():
             seq = call.seq
             head.begin(call)
+            answered = False
             outcome = caller.call(head, call.seq, function(call.fn), call.event)
+            answered = True
             judge.call(call, outcome, head.end(outcome))
             progress(call.seq + 1)
         judge.end(head.left_at_the_end())
     except Faulted as fault:
+        if not answered and head.diverged is not None and seq is not None:
+            # What it asked came before what it died of.
+            judge.fault(head.diverged.at(seq=seq, call=seq))
         judge.fault(_placed(fault, seq))
+        if not answered and seq is not None:
+            judge.unseen(seq, ((number, outcome_of(entry)) for number, entry in enumerate(reader.entries())))
         close()
     else:
         late = close()
         if late is not None:
             judge.late_fault(replace(late, seq=seq, call=seq))
-    for late_seq in caller.late_releases:
-        judge.warn(f"event {late_seq}: an answer was held for its place in the recorded order and let go after 1 s")
+    for notice in caller.notices():
+        judge.warn(notice)
     return judge.verdict(caller.stray)
 
 

@@ -114,6 +114,16 @@ class HandlerSession:
     def stray(self) -> StrayReport:
         return StrayReport(self._stray_lines, tuple(self._stray_samples))
 
+    def notices(self) -> list[str]:
+        """What was put up with: nothing that makes a verdict, and nothing to keep quiet about."""
+        counted = (
+            (self.refused_asks, "asks or notes named no open call and were refused"),
+            (self.unknown_notifications, "notifications of methods that are not known were ignored"),
+        )
+        held = "an answer was held for its place in the recorded order, and let go out of turn"
+        late = [f"event {seq}: {held}" for seq in self.released_late]
+        return late + [f"{count} {what}" for count, what in counted if count]
+
     def use(self, head: Head) -> None:
         self._head = head
 
@@ -231,13 +241,18 @@ class HandlerSession:
 
     def _quiet_again(self) -> list[do.Command]:
         """An answer that is held waits for a second without traffic: the clock starts anew at every line."""
-        if self._head is not None and self._head.held and self._state is State.CALLING and not self._cancelled:
+        if self._holding() is not None:
             self._held_timer = True
             return [do.SetTimer("held", self._options.held_ms)]
         if self._held_timer:
             self._held_timer = False
             return [do.ClearTimer("held")]
         return []
+
+    def _holding(self) -> Head | None:
+        """The head, where it holds an answer that somebody still waits for."""
+        head = self._head
+        return head if self._state is State.CALLING and not self._cancelled and head and head.held else None
 
     def _notification(self, method: str, params: Any) -> None:
         if type(params) is not dict or method not in ("span", "note", "observe", "escaped"):
@@ -315,9 +330,7 @@ class HandlerSession:
         ask = wire.integer(params, "ask")
         if ("value" in params) == ("error" in params):
             raise wire.InvalidParams("a settlement has a value or an error")
-        answer = (
-            Answer(params["value"]) if "value" in params else Answer(None, wire.error_object(params["error"]))
-        )
+        answer = Answer(params["value"]) if "value" in params else Answer(None, wire.error_object(params["error"]))
         try:
             if ask in self._skipped:
                 raise NoSuchAsk
@@ -412,10 +425,11 @@ class HandlerSession:
 
     def _timer(self, event: on.TimerFired) -> list[do.Command]:
         match event.name:
-            case "held" if self._state is State.CALLING and self._head is not None and self._head.held:
+            case "held" if (head := self._holding()) is not None:
                 self._held_timer = False
-                self.released_late.append(self._seq)
-                return self._release(self._head.release_one()) + self._quiet_again()
+                if self._seq not in self.released_late[-1:]:
+                    self.released_late.append(self._seq)
+                return self._release(head.release_one()) + self._quiet_again()
             case "call" if self._state is State.CALLING:
                 return self._fault(
                     "timeout",

@@ -2,8 +2,8 @@
 
 A `Walker` stands at a place in the text. At an object, `members()` stops before the value of every member; at an
 array, `elements()` gives one decoded element after the other; `load()` decodes the value it stands before, and `skip()`
-checks it and forgets it. Only the element at hand is in memory. `offset` is where the walker stands, so a place can be kept and
-walked again later: `Walker(file, start=place)`.
+checks it and forgets it. Only the element at hand is in memory. `offset` is where the walker stands, so a place can be
+kept and walked again later: `Walker(file, start=place)`.
 
     walker = Walker(file)
     walker.begin()

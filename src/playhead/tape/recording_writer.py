@@ -1,8 +1,8 @@
 """Writes a recording v1 call by call, in memory that does not grow with the calls.
 
 The format keeps each kind of value in one array, so the arrays grow side by side in a `Spool` and are put one behind
-the other at the end: the bytes of JSON.stringify(x, null, 2), no newline at the end. Outputs are stored in the canonical
-form (keys sorted, numbers as ECMAScript writes them); events and answers as they came, 4.0 as 4.0.
+the other at the end: the bytes of JSON.stringify(x, null, 2), no newline at the end. Outputs are stored in the
+canonical form (keys sorted, numbers as ECMAScript writes them); events and answers as they came, 4.0 as 4.0.
 """
 
 from __future__ import annotations
@@ -140,9 +140,10 @@ class RecordingWriter:
         self._write_array(out, self._entries, 2)
         out.write(b',\n    "hash": "%s"\n  }' % digest.encode())
         if with_calls:
-            out.write(b',\n  "%s": {\n    "version": %d,\n    "policy": null,\n    "calls": ' % (
-                PLAYHEAD.encode(), PLAYHEAD_VERSION
-            ))
+            out.write(
+                b',\n  "%s": {\n    "version": %d,\n    "policy": null,\n    "calls": '
+                % (PLAYHEAD.encode(), PLAYHEAD_VERSION)
+            )
             self._write_array(out, self._calls, 2)
             if provenance is not None:
                 out.write(b',\n    "provenance": ' + dumps_pretty(provenance, level=2))
@@ -216,7 +217,7 @@ def write_as_javascript(source: BinaryIO, out: BinaryIO) -> int:
 def _members_in_order(
     walker: Walker, source: BinaryIO, *, leave_out: str | None = None
 ) -> Iterator[tuple[bytes, str, Walker]]:
-    """The members of the object here as JavaScript orders them: the separator before, the key, a walker at the value."""
+    """The members of the object here in JavaScript's order: the separator before, the key, a walker at the value."""
     places: list[tuple[str, object]] = [(key, walker.offset) for key in walker.members() if key != leave_out]
     before = b""
     for key, place in jsontext.indexes_first(places):

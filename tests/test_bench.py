@@ -1,0 +1,233 @@
+"""The runner of the benchmarks works at its smallest size, and what it writes has the shape that its readers expect.
+
+No figure is judged here: a test run is no quiet machine. `make bench-check` does that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).resolve().parent.parent
+# The benchmarks are no part of what is installed.
+sys.path.insert(0, str(ROOT))
+
+from bench import report  # noqa: E402
+from bench.__main__ import GROUPS, main  # noqa: E402
+from bench.measure import Bar, Figure, compared  # noqa: E402
+
+PAGES = ROOT / "docs" / "benchmarks"
+
+NUMBER = {"type": "number"}
+TEXT = {"type": "string", "minLength": 1}
+LOAD = {"type": "array", "items": NUMBER, "minItems": 3, "maxItems": 3}
+RUN = {
+    "type": "object",
+    "required": ["command", "measuredAt", "size", "machine", "versions", "load", "skipped"],
+    "additionalProperties": False,
+    "properties": {
+        "command": TEXT,
+        "measuredAt": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"},
+        "size": {"enum": ["tiny", "quick", "normal", "full"]},
+        "machine": {
+            "type": "object",
+            "required": ["system", "processor", "architecture", "cores", "memoryMB"],
+        },
+        "versions": {
+            "type": "object",
+            "required": ["python", "node", "playhead", "orjson", "click", "jsonrpcserver"],
+            "additionalProperties": TEXT,
+        },
+        "load": {"type": "object", "required": ["before", "after"], "additionalProperties": LOAD},
+        "skipped": {"type": "array", "items": {"type": "object", "required": ["name", "reason"]}},
+    },
+}
+FIGURE = {
+    "type": "object",
+    "required": ["name", "title", "unit", "median", "least", "most", "runs", "run"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string", "pattern": r"^[a-z_]+([.-][a-z0-9_-]+)*$"},
+        "title": TEXT,
+        "unit": {"enum": ["µs", "ms", "MB", "events/s"]},
+        "median": NUMBER,
+        "least": NUMBER,
+        "most": NUMBER,
+        "runs": {"type": "integer", "minimum": 1},
+        "beside": TEXT,
+        "ratio": NUMBER,
+        "must": {
+            "type": "object",
+            "required": ["of", "most"],
+            "properties": {"of": {"enum": ["ratio", "median"]}, "most": NUMBER},
+        },
+        "ok": {"type": "boolean"},
+        "more": {"type": "object"},
+        "run": {"type": "integer", "minimum": 0},
+    },
+    "dependentRequired": {"must": ["ok"], "ok": ["must"], "ratio": ["beside"]},
+}
+RESULTS = {
+    "type": "object",
+    "required": ["version", "runs", "figures"],
+    "additionalProperties": False,
+    "properties": {
+        "version": {"const": report.RESULTS_VERSION},
+        "runs": {"type": "array", "items": RUN, "minItems": 1},
+        "figures": {"type": "array", "items": FIGURE, "minItems": 1},
+    },
+}
+
+
+def check(results: Any) -> None:
+    """The shape; every figure has its own name and a run that exists; nothing but a name that exists is beside it."""
+    Draft202012Validator(RESULTS).validate(results)
+    names = [figure["name"] for figure in results["figures"]]
+    assert len(set(names)) == len(names)
+    assert {figure["run"] for figure in results["figures"]} <= set(range(len(results["runs"])))
+
+
+def bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench", "--tiny", "--json", "--to", str(folder), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+
+
+FIGURES = {
+    "calls.python": {
+        f"calls.python.{how}{kind}" for how in ("recorded", "replayed") for kind in ("", ".now", ".random", ".respond")
+    }
+    | {"calls.python.ping-pong"},
+    "help": {"help", "help.pass"},
+    "verify.python": {"verify.python", "verify.python.own", "verify.python.pass"},
+    "memory": {
+        "memory.record.100",
+        "memory.verify.100",
+        "memory.record.300",
+        "memory.verify.300",
+        "memory.record.growth.300",
+        "memory.verify.growth.300",
+    },
+    "events.python": {"events.python.recorded", "events.python.replayed"},
+    "micro": {
+        "micro.canonical_bytes",
+        "micro.canonical_bytes.json",
+        "micro.loads.frame",
+        "micro.loads.frame.json",
+        "micro.loads.value",
+        "micro.loads.value.json",
+        "micro.reader",
+        "micro.writer",
+    },
+}
+
+
+@pytest.mark.parametrize("group", FIGURES)
+def test_a_group_measures_its_figures_and_writes_them(group: str, tmp_path: Path) -> None:
+    done = bench(tmp_path, group)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    check(printed)
+    on_the_clock = {figure["name"] for figure in printed["figures"] if not figure["name"].endswith(".cpu")}
+    assert on_the_clock == FIGURES[group]
+    written = json.loads((tmp_path / "results.json").read_bytes())
+    assert written == printed
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == report.page(written)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_groups_of_node_have_the_figures_of_python(tmp_path: Path) -> None:
+    done = bench(tmp_path, "calls.node", "verify.node", "events.node")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    check(results)
+    names = {figure["name"].replace("node", "python") for figure in results["figures"]}
+    expected = FIGURES["calls.python"] | FIGURES["verify.python"] | FIGURES["events.python"]
+    assert {name for name in names if not name.endswith(".cpu")} == expected
+
+
+def test_every_group_is_tested_here() -> None:
+    assert {name.replace("node", "python") for name in GROUPS} == set(FIGURES)
+
+
+def test_an_unknown_figure_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["calls.cobol"])
+    assert ended.value.code == 2
+    assert "calls.python" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("bar", "runs", "ok"),
+    [
+        (Bar("ratio", 2), (1, 4, 100), True),
+        (Bar("ratio", 1.9), (1, 4, 100), False),
+        (Bar("median", 4), (1, 4, 100), True),
+        (Bar("median", 3.9), (1, 4, 100), False),
+        (None, (1, 4, 100), None),
+    ],
+)
+def test_a_bar_holds_the_median_or_its_ratio(bar: Bar | None, runs: tuple[float, ...], ok: bool | None) -> None:
+    base = Figure("base", "base", "ms", (1, 2, 3))
+    assert compared(Figure("one", "one", "ms", runs), base, bar).ok is ok
+
+
+RUN_OF = {"size": "normal", "command": "first"}
+
+
+def figure(name: str, median: float) -> dict[str, Any]:
+    return {"name": name, "median": median}
+
+
+@pytest.mark.parametrize(
+    ("run", "groups", "figures", "expected"),
+    [
+        # A newer figure takes the place of the older one; the others keep their run.
+        (
+            {"size": "normal", "command": "second"},
+            ["help"],
+            [figure("help", 2)],
+            [("help", 2, "second"), ("memory.record.10", 1, "first")],
+        ),
+        # Of the same group at the same size nothing old is left, whatever its name.
+        (
+            {"size": "normal", "command": "second"},
+            ["memory"],
+            [figure("memory.record.20", 2)],
+            [("help", 1, "first"), ("memory.record.20", 2, "second")],
+        ),
+        # A longer or shorter run stands beside it.
+        (
+            {"size": "full", "command": "second"},
+            ["memory"],
+            [figure("memory.record.20", 2)],
+            [("help", 1, "first"), ("memory.record.10", 1, "first"), ("memory.record.20", 2, "second")],
+        ),
+    ],
+)
+def test_what_was_measured_before_stays_unless_it_was_measured_again(
+    run: dict[str, Any], groups: list[str], figures: list[dict[str, Any]], expected: list[tuple[str, float, str]]
+) -> None:
+    old = report.merged({}, RUN_OF, ["help", "memory"], [figure("help", 1), figure("memory.record.10", 1)])
+    new = report.merged(old, run, groups, figures)
+    assert [(each["name"], each["median"], new["runs"][each["run"]]["command"]) for each in new["figures"]] == expected
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    results = report.read(PAGES / "results.json")
+    check(results)
+    assert (PAGES / "README.md").read_text(encoding="utf-8") == report.page(results), "stale: run python -m bench"
