@@ -12,6 +12,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 RUN := $(VENV)/bin
+NODE_MODULES := clients/node/node_modules
 PYTEST_ARGS ?=
 
 help: ## Show this list
@@ -27,14 +28,19 @@ $(VENV)/.ready: pyproject.toml uv.lock
 demo: $(VENV)/.ready ## Record an incident, verify it in two languages, catch a regression
 	@$(RUN)/playhead demo
 
-test: $(VENV)/.ready lint types ## The core tests, and what must be clean before them
+$(NODE_MODULES)/.ready: clients/node/package-lock.json
+	@cd clients/node && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+test: $(VENV)/.ready $(NODE_MODULES)/.ready lint types ## The core tests, and what must be clean before them
 	$(RUN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
-	node --test clients/node/test/
+	cd clients/node && node --test --test-timeout=120000 test/*.test.mjs
 
 lint: $(VENV)/.ready
 	$(RUN)/ruff check .
 
-types: $(VENV)/.ready
+types: $(VENV)/.ready $(NODE_MODULES)/.ready
+	cd clients/node && node_modules/.bin/tsc --noEmit -p test/typescript
 	$(RUN)/mypy
 	cd clients/python && ../../$(RUN)/mypy --strict playhead_client
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -96,8 +95,8 @@ def test_the_same_seed_gives_the_same_file(playhead, tmp_path):
 def test_a_recording_is_for_its_owner_alone(playhead, tmp_path):
     code = handler(tmp_path, ECHO)
     assert playhead("record", events(tmp_path, 1), "--handler", code, "-o", "new/o.json").code == 0
-    assert stat.S_IMODE(os.stat(tmp_path / "new" / "o.json").st_mode) == 0o600
-    assert stat.S_IMODE(os.stat(tmp_path / "new").st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "new" / "o.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 def test_an_existing_recording_is_replaced_only_with_force(playhead, tmp_path):
@@ -249,3 +248,24 @@ def test_a_command_after_two_dashes_is_a_handler(playhead, recordings, examples)
     host = examples["node"].parent.parent / "host.mjs"
     ran = playhead("verify", recordings / "incident-4211.golden.json", "--", "node", host, examples["node"])
     assert ran.code == 0, ran.err + ran.out
+
+
+def test_typescript_is_hosted_or_says_what_it_needs(playhead, recordings, examples, tmp_path):
+    """Natively from Node 22.6 on, else with the tsx beside the handler; without either, exit code 2."""
+    import shutil
+    import subprocess
+
+    golden = recordings / "incident-4211.golden.json"
+    beside_tsx = examples["node"].with_suffix(".ts")
+    assert (beside_tsx.parent.parent / "node_modules" / "tsx").is_dir(), "make test installs it"
+    assert playhead("verify", golden, "--handler", beside_tsx).code == 0
+    alone = tmp_path / "alone.ts"
+    shutil.copy(beside_tsx, alone)
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    major, minor = (int(part) for part in version.lstrip("v").split(".")[:2])
+    ran = playhead("verify", golden, "--handler", alone)
+    if (major, minor) >= (22, 6):
+        assert ran.code == 0, ran.err
+    else:
+        assert ran.code == 2
+        assert "TypeScript needs Node" in ran.err

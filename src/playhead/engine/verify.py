@@ -179,7 +179,7 @@ class Judge:
         self._note(divergence)
 
     def unseen(self, seq: int, outcomes: Iterable[tuple[int, Outcome]]) -> None:
-        """The tape's outcomes from call `seq` on: expected all the same, though the handler did not live to see them."""
+        """The tape's outcomes from call `seq` on: expected, though the handler did not live to see them."""
         if self._expected is not None:
             for number, outcome in outcomes:
                 if number >= seq:

@@ -2,7 +2,8 @@
 
 An element of "calls" is {"fn":NAME,"asks":[A,...],"said":[...]?}. An A names its lane's next value ({"now":1},
 {"random":1}, {"respond":KEY,...}) or carries its own ({"clock":"monotonic","v":...}, {"draw":...,"v":...}). "args"
-absent means asked without, null means not known. Values of lanes are not here: `parse_call` leaves such an `Ask.value` None.
+absent means asked without, null means not known. Values of lanes are not here: `parse_call` leaves such an `Ask.value`
+None.
 """
 
 from __future__ import annotations
