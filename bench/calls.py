@@ -21,7 +21,7 @@ from bench.pingpong import PingPong
 
 KINDS = ("mixed", "now", "random", "respond")
 FEW = 30
-# (MANY, pairs of events a run, runs, exchanges of the ping-pong before each). The first pairs of a run are its warm-up.
+# (MANY, pairs of events a run, runs, exchanges of a stretch of ping-pong). The first pairs of a run are its warm-up.
 _SIZES = {
     "tiny": (60, 3, 1, 100),
     "quick": (300, 6, 3, 1000),
@@ -29,6 +29,7 @@ _SIZES = {
     "full": (300, 14, 15, 2000),
 }
 WARM_UP_PAIRS = 2
+STRETCHES = 5
 MOST_PING_PONGS = 8
 _EVENTS = {"tiny": 50, "quick": 500, "normal": 3000, "full": 10_000}
 _TITLES = {"recorded": "recorded from seeded sources", "replayed": "replayed"}
@@ -44,10 +45,10 @@ def calls(language: str, size: Size, folder: Path) -> list[Figure]:
     with on_one_core() as pinned, PingPong(language) as ping_pong:
         ping_pong.microseconds(exchanges)
         for _ in range(rounds):
-            # A ping-pong before each run: A B A C A B A C ...
-            pings.append(ping_pong.microseconds(exchanges))
+            # Stretches of the ping-pong before each run, each about as long as an event: A B A C A B A C ...
+            pings += [ping_pong.microseconds(exchanges) for _ in range(STRETCHES)]
             taken["recorded"].append(runs.record(events, recording, handler))
-            pings.append(ping_pong.microseconds(exchanges))
+            pings += [ping_pong.microseconds(exchanges) for _ in range(STRETCHES)]
             taken["replayed"].append(runs.verify(recording, handler))
     figures = []
     for clock, more in (("", ""), (".cpu", ", on a core")):

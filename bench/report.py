@@ -18,7 +18,8 @@ figure must keep stands beside it. Ratios are ratios of medians of runs that too
 with, on the same machine at the same time. They carry over to other machines better than times do.
 
 A context call is `ctx.now()`, `ctx.random()` or `ctx.respond()`, through the daemon and its tape; its cost is the slope
-between events that ask 30 and events that ask 300 times, with daemon and handler on one core. Recording, a `respond` is
+between events that ask 30 and events that ask 300 times, with daemon and handler on one core. "On a core" counts only
+the time that the two had there, which is what the clock would say if nobody else wanted it. Recording, a `respond` is
 two messages each way: the question, and what the handler's producer came to. A handler's own start and end is
 measured with a driver of a few lines in place of playhead.
 """

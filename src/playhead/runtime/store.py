@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +19,9 @@ from playhead.errors import InputOutputError, UsageError
 
 def open_spool() -> BinaryIO:
     """A temporary file without a name: gone when it is closed, and when the process is."""
+    # Loaded where it is used: most verifies never need it, and it brings half the standard library.
+    import tempfile
+
     return tempfile.TemporaryFile(prefix="playhead-")
 
 
@@ -32,6 +34,8 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 @contextlib.contextmanager
 def replacing(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` when the block ends well, and otherwise leaves no trace."""
+    import tempfile
+
     refuse_existing(path, force=force)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -7,11 +7,12 @@ package imports jsonschema on the way in (some 150 ms); only the dispatcher is l
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from playhead.wire import methods as wire
@@ -89,32 +90,38 @@ class _AnySignature(inspect.Signature):
 
 
 class _Library:
-    """The parts of jsonrpcserver that are used, loaded without its package's own imports."""
+    """The parts of jsonrpcserver that are used, loaded without what its packages import for everybody else."""
 
     def __init__(self) -> None:
-        whole = sys.modules.get("jsonrpcserver")
-        if whole is None:
-            spec = importlib.util.find_spec("jsonrpcserver")
-            assert spec is not None
-            sys.modules["jsonrpcserver"] = importlib.util.module_from_spec(spec)
-        try:
+        with _bare_packages("jsonrpcserver", "oslash"):
             dispatcher = importlib.import_module("jsonrpcserver.dispatcher")
             results = importlib.import_module("jsonrpcserver.result")
             exceptions = importlib.import_module("jsonrpcserver.exceptions")
             requests = importlib.import_module("jsonrpcserver.request")
             either = importlib.import_module("oslash.either")
-        finally:
-            if whole is None:
-                # Whoever imports the package later gets all of it, anew: submodules that are loaded already would
-                # not become attributes of it.
-                for name in [name for name in sys.modules if name.partition(".")[0] == "jsonrpcserver"]:
-                    del sys.modules[name]
         self.dispatch = dispatcher.dispatch_request
         self.request = requests.Request
         self.success = results.Success
         self.refuse = exceptions.JsonRpcError
         self.left = either.Left
         self.any_signature = _AnySignature()
+
+
+@contextlib.contextmanager
+def _bare_packages(*names: str) -> Iterator[None]:
+    """Packages whose modules can be imported while their own `__init__` has not run; those loaded already stay."""
+    bare = [name for name in names if name not in sys.modules]
+    for name in bare:
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        yield
+    finally:
+        # Whoever imports a package later gets all of it, anew: submodules that are loaded already would not become
+        # attributes of it.
+        for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] in bare]:
+            del sys.modules[loaded]
 
 
 _loaded: _Library | None = None
