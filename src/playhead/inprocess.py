@@ -35,7 +35,8 @@ from playhead.runtime.runs import choose_function, replay_run, verify_run
 from playhead.runtime.store import open_spool
 from playhead.session import commands as do
 from playhead.session import events as on
-from playhead.session.handler import HandlerSession, Head, SessionOptions
+from playhead.session.handler import HandlerSession, SessionOptions
+from playhead.session.questions import Head
 from playhead.tape.model import Meta, Outcome
 from playhead.tape.recording import Recording, parse_recording, reader_of
 from playhead.tape.recording_writer import RecordingWriter

@@ -77,7 +77,8 @@ function staying(work) {
   };
 }
 
-const note = (call) => send({ method: 'note', params: { call, name: 'big', data: 'n'.repeat(8 * MIB) } });
+// A large frame that means nothing.
+const shout = () => send({ method: 'unheard_of', params: { data: 'n'.repeat(8 * MIB) } });
 
 const half = (id) => write(`{"jsonrpc":"2.0","id":${id},"result":{"out`);
 
@@ -241,19 +242,19 @@ const DO = {
   echo: (id, call, event) => answer(id, event),
   big_both_ways: (id, call) => {
     sendAsk('respond', { call, ask: 0, key: 'big', args: ['a'.repeat(8 * MIB)] });
-    note(call);
+    shout();
     let given = reply();
     if ('produce' in given) {
       given = { value: 'v'.repeat(8 * MIB) };
       sendAsk('respond.settle', { call, ask: 0, ...given });
-      note(call);
+      shout();
       reply();
     } else {
-      note(call);
+      shout();
     }
     answer(id, given.value);
     // The next event is a large frame too: it comes while this is being written, and not read.
-    note(call);
+    shout();
   },
   flood_stderr: (id) => {
     for (let i = 0; i < 16; i++) write(`${'e'.repeat(79)}\n`.repeat(MIB / 80), 2);

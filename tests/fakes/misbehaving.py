@@ -489,22 +489,27 @@ def echo(ident, call, event):
     answer(ident, event)
 
 
+def shout():
+    """A large frame that means nothing."""
+    wire.send(method="unheard_of", params={"data": "n" * (8 * MIB)})
+
+
 @doing
 def big_both_ways(ident, call, event):
     """Writes a large frame while the daemon writes one, and reads only then."""
     wire.send_ask("respond", call=call, ask=0, key="big", args=["a" * (8 * MIB)])
-    wire.send(method="note", params={"call": call, "name": "big", "data": "n" * (8 * MIB)})
+    shout()
     given = wire.reply()
     if "produce" in given:
         given = {"value": "v" * (8 * MIB)}
         wire.send_ask("respond.settle", call=call, ask=0, **given)
-        wire.send(method="note", params={"call": call, "name": "big", "data": "n" * (8 * MIB)})
+        shout()
         wire.reply()
     else:
-        wire.send(method="note", params={"call": call, "name": "big", "data": "n" * (8 * MIB)})
+        shout()
     answer(ident, given["value"])
     # The next event is a large frame too: it comes while this is being written, and not read.
-    wire.send(method="note", params={"call": call, "name": "big", "data": "n" * (8 * MIB)})
+    shout()
 
 
 @doing

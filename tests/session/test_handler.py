@@ -481,7 +481,7 @@ def test_an_ask_of_no_open_call_is_refused_and_counted() -> None:
             (told("escaped", key="late"), []),
         ],
     )
-    assert session.refused_asks == 5
+    assert session.notices() == ["5 asks or notes named no open call and were refused"]
 
 
 def test_a_ready_session_without_a_head_refuses_asks_too() -> None:

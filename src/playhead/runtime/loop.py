@@ -15,7 +15,8 @@ from playhead.engine.verify import Stray
 from playhead.runtime.process import Process
 from playhead.session import commands as do
 from playhead.session import events as on
-from playhead.session.handler import HandlerSession, Head, SessionOptions, State
+from playhead.session.handler import HandlerSession, SessionOptions, State
+from playhead.session.questions import Head
 from playhead.tape.model import Outcome
 from playhead.wire.framing import FrameTooLarge, LineDecoder
 

@@ -16,7 +16,7 @@ from playhead.engine.outcomes import TranscriptHash, outcome_of
 from playhead.engine.verify import Judge, Stray, Verdict, VerifyOptions
 from playhead.errors import DeterminismError, HandlerStartError, UsageError
 from playhead.runtime.loop import Faulted
-from playhead.session.handler import Head
+from playhead.session.questions import Head
 from playhead.tape.model import Outcome
 from playhead.tape.recording_reader import RecordingReader
 

@@ -1,0 +1,222 @@
+"""What a handler asks while a call is open, and which of its questions wait.
+
+The methods behind the dispatcher: `now`, `random`, `respond`, `respond.settle`, and what the handler says of itself.
+It keeps the numbering of asks and the requests that are still to be answered; what the answers are is the head's
+business.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from playhead.engine.determinism import check_draw
+from playhead.engine.diff import shorten
+from playhead.engine.divergence import Diverged, Divergence
+from playhead.engine.heads import HELD, PRODUCE, Answer, NoSuchAsk
+from playhead.wire import methods as wire
+from playhead.wire.dispatch import LATER, Dispatcher, RpcError
+from playhead.wire.message import Id, Request
+from playhead.wire.peer import Peer
+
+TESTIMONY = ("span", "note", "observe")
+R = TypeVar("R")
+
+
+class Head(Protocol):
+    """What answers a call's questions: engine.heads.RecordHead or PlayHead."""
+
+    @property
+    def asked(self) -> int: ...
+    @property
+    def held(self) -> bool: ...
+    def now(self, clock: str, lane: str | None) -> int | float: ...
+    def random(self, draw: dict[str, Any] | None, lane: str | None) -> Any: ...
+    def respond(self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None) -> Any: ...
+    def settle(self, number: int, answer: Answer) -> None: ...
+    def released(self) -> list[tuple[int, Answer]]: ...
+    def release_one(self) -> list[tuple[int, Answer]]: ...
+    def said(self, item: dict[str, Any]) -> None: ...
+    def escaped(self, divergence: Divergence) -> None: ...
+
+
+class Questions:
+    """One call at a time: `begin`, then `ask` and `say` as they come in, then `end`. Frames come back, to be sent."""
+
+    def __init__(self, unexpected: Callable[[Exception], str]) -> None:
+        self._unexpected = unexpected
+        # Made with the first question: a handler that asks nothing loads no dispatcher.
+        self._dispatcher: Dispatcher | None = None
+        self._head: Head | None = None
+        self._call: int | None = None
+        self._cancelled = False
+        # Requests that wait for their answer: the head's number of the ask -> id.
+        self._open: dict[int, Id] = {}
+        self._request_id: Id = 0
+        # Asks that were refused for their params: they have a number and no place with the head.
+        self._skipped: list[int] = []
+        # Why the conversation cannot go on: an ask that is out of number.
+        self.broken: str | None = None
+        self.refused = 0
+
+    @property
+    def asked(self) -> int | None:
+        """How many questions the open call has asked."""
+        return None if self._call is None or self._head is None else self._head.asked
+
+    @property
+    def waiting(self) -> bool:
+        """Whether an answer is held that somebody still waits for."""
+        return self._call is not None and not self._cancelled and self._head is not None and self._head.held
+
+    def begin(self, head: Head, call: int) -> None:
+        self._head = head
+        self._call = call
+        self._cancelled = False
+        self._open = {}
+        self._skipped = []
+
+    def cancel(self) -> list[bytes]:
+        """The call is to end: what waits is refused, and so is whatever is asked from now on."""
+        self._cancelled = True
+        return self._refuse_open("the call was cancelled")
+
+    def end(self) -> list[bytes]:
+        """The call is over: what waits is refused."""
+        self._call = None
+        return self._refuse_open("the call is over")
+
+    def _refuse_open(self, why: str) -> list[bytes]:
+        error = {"code": wire.CANCELLED, "message": why}
+        frames = [Peer.error(message_id, error) for message_id in self._open.values()]
+        self._open = {}
+        return frames
+
+    def ask(self, request: Request) -> list[bytes]:
+        """The answer to a request, unless it comes later, and every answer that may be handed over by now."""
+        if self._dispatcher is None:
+            self._dispatcher = Dispatcher(
+                {"now": self._now, "random": self._random, "respond": self._respond, "respond.settle": self._settle},
+                self._unexpected,
+            )
+        self._request_id = request.id
+        frame = self._dispatcher.answer(request)
+        if frame is not None and (self._head is None or not self._head.held):
+            return [frame]
+        assert self._head is not None
+        released = self._released(self._head.released())
+        return released if frame is None else [frame, *released]
+
+    def release_one(self) -> list[bytes]:
+        """The answer that waits longest in the recorded order, out of turn."""
+        assert self._head is not None
+        return self._released(self._head.release_one())
+
+    def _released(self, answers: list[tuple[int, Answer]]) -> list[bytes]:
+        return [
+            Peer.result(self._open.pop(number), _given(answer)) for number, answer in answers if number in self._open
+        ]
+
+    def say(self, method: str, params: dict[str, Any]) -> None:
+        """What the handler says of itself, or that it found a door reached live."""
+        if self._call is None or params.get("call") != self._call:
+            self.refused += 1
+            return
+        assert self._head is not None
+        if method == "escaped":
+            key = str(params.get("key", ""))
+            where = f" ({params['where']})" if isinstance(params.get("where"), str) else ""
+            message = f"a door was reached live: {shorten(key)}{where}"
+            self._head.escaped(Divergence("escaped", message, ask=self._head.asked))
+            return
+        members = ("sid", "phase", "name", "data", "outcome", "value", "at", "lane")
+        self._head.said({"said": method, **{name: params[name] for name in members if name in params}})
+
+    # --- the methods behind the dispatcher ---
+
+    def _now(self, params: Any) -> Any:
+        return self._asking(params, wire.clock, lambda head, lane, clock: head.now(clock, lane))
+
+    def _random(self, params: Any) -> Any:
+        return self._asking(params, _draw, lambda head, lane, draw: head.random(draw, lane))
+
+    def _respond(self, params: Any) -> Any:
+        return self._asking(params, wire.question, self._responding)
+
+    def _responding(
+        self, head: Head, lane: str | None, asked: tuple[str, list[Any] | None, dict[str, Any] | None]
+    ) -> Any:
+        number = head.asked
+        given = head.respond(*asked, lane)
+        if given is PRODUCE:
+            return {"produce": True}
+        if given is HELD:
+            self._open[number] = self._request_id
+            return LATER
+        return _given(given)
+
+    def _settle(self, params: Any) -> Any:
+        head = self._open_call(params)
+        ask = wire.integer(params, "ask")
+        if ("value" in params) == ("error" in params):
+            raise wire.InvalidParams("a settlement has a value or an error")
+        answer = Answer(params["value"]) if "value" in params else Answer(None, wire.error_object(params["error"]))
+        try:
+            if ask in self._skipped:
+                raise NoSuchAsk
+            head.settle(ask - bisect_left(self._skipped, ask), answer)
+        except NoSuchAsk:
+            found = Divergence("escaped", f"settled ask {ask}, which it was not asked to produce", ask=ask)
+            head.escaped(found)
+            raise _refusal(found) from None
+        return {}
+
+    def _asking(
+        self, params: Any, read: Callable[[dict[str, Any]], R], question: Callable[[Head, str | None, R], Any]
+    ) -> Any:
+        head = self._open_call(params)
+        if self._cancelled:
+            raise RpcError(wire.CANCELLED, "the call was cancelled")
+        ask = wire.integer(params, "ask")
+        before = head.asked
+        if ask != before + len(self._skipped):
+            self.broken = f"ask {ask} where {before + len(self._skipped)} comes next"
+            raise RpcError(wire.INVALID_PARAMS, self.broken)
+        try:
+            return question(head, wire.optional_text(params, "lane"), read(params))
+        except Diverged as found:
+            raise _refusal(found.divergence) from None
+        finally:
+            # Refused for its params, or for a source that failed: the head has no place for it, and its number is
+            # used up.
+            if head.asked == before:
+                self._skipped.append(ask)
+
+    def _open_call(self, params: Any) -> Head:
+        if type(params) is not dict:
+            raise wire.InvalidParams("params is an object")
+        call = wire.integer(params, "call")
+        if call != self._call or self._head is None:
+            self.refused += 1
+            raise RpcError(wire.NO_SUCH_CALL, f"call {call} is not open")
+        return self._head
+
+
+def _draw(params: dict[str, Any]) -> dict[str, Any] | None:
+    try:
+        return check_draw(params)
+    except ValueError as error:
+        raise wire.InvalidParams(str(error)) from None
+
+
+def _given(answer: Answer) -> dict[str, Any]:
+    return {"value": answer.value} if answer.error is None else {"error": answer.error}
+
+
+def _refusal(divergence: Divergence) -> RpcError:
+    return RpcError(
+        wire.DIVERGED,
+        f"diverged: {divergence.message}",
+        {"kind": divergence.kind, "message": divergence.message},
+    )
