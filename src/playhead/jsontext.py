@@ -319,10 +319,26 @@ def dumps(value: object) -> bytes:
     Raises NotCanonical, with the pointer, for what JSON cannot carry: NaN, infinities, integers beyond float64,
     keys that are not strings, cycles, every other type. No limit of depth.
     """
+    if (text := _common_number(value)) is not None:
+        return text
     proved = _proved(value, PLAIN)
     if proved is None:
         return write(value, EXACT)
     return rewrite_floats(proved, exact_float) if may_have_floats(proved) else proved
+
+
+def _common_number(value: object) -> bytes | None:
+    """A clock reading or a draw, whose text is the same in every form; None for anything else."""
+    # Exactly these types: a subclass (a bool among them) has a way of its own.
+    if type(value) is int and -_SAFE_INTEGER < value < _SAFE_INTEGER:
+        return b"%d" % value
+    if type(value) is float and 1e-4 <= value < 1.0:
+        # Python and ECMAScript agree on the digits, and here on the layout too.
+        return repr(value).encode()
+    return None
+
+
+_SAFE_INTEGER = 1 << 53
 
 
 def dumps_pretty(value: object, *, level: int = 0, js: bool = False) -> bytes:
@@ -331,6 +347,8 @@ def dumps_pretty(value: object, *, level: int = 0, js: bool = False) -> bytes:
     Numbers and members as `dumps` writes them, or with `js` as JavaScript would: 4.0 as "4", integers by the rule of
     the canonical form, keys that are array indexes first and in the order of the numbers. No newline at the end.
     """
+    if (text := _common_number(value)) is not None:
+        return text
     proved = _proved(value, PLAIN | orjson.OPT_INDENT_2)
     if proved is None or (js and _INDEX_KEY.search(proved)):
         return write(value, JAVASCRIPT_PRETTY if js else EXACT_PRETTY, level)

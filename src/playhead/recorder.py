@@ -21,7 +21,7 @@ from playhead.errors import HandlerError, UsageError
 from playhead.runtime.launcher import HandlerOptions
 from playhead.runtime.live import wall_clock_ms
 from playhead.runtime.loop import Faulted
-from playhead.runtime.recording_run import AskCounts, record_run, recording_head, scenario_calls
+from playhead.runtime.recording_run import record_run, recording_head, scenario_calls
 from playhead.runtime.runs import Progress
 from playhead.runtime.store import open_spool, reading, refuse_existing, replacing
 from playhead.session.commands import HandlerInfo
@@ -65,7 +65,7 @@ class RecordResult:
     meta: Meta
     hash: str
     events: int
-    asks: AskCounts
+    asks: dict[str, int]
     source: dict[str, Any] | None
     losses: tuple[str, ...]
     stray: Stray
@@ -79,7 +79,7 @@ class RecordResult:
             "createdAt": self.meta.created_at,
             "hash": self.hash,
             "events": self.events,
-            "asks": self.asks.to_json(),
+            "asks": self.asks,
             "source": self.source,
             "losses": list(self.losses),
             "stray": self.stray.to_json(),

@@ -22,7 +22,7 @@ from .message import loads
 
 Message = Dict[str, Any]
 Bell = Any  # threading.Lock is a class from 3.13 on, and a function before.
-READ_BYTES = 1 << 16
+READ_BYTES = 1 << 14  # A read allocates what it may take, and most frames are small.
 
 
 class Waiter:

@@ -124,7 +124,7 @@ def _tell(result: RecordResult) -> None:
     err = result.recording is None
     where = "" if result.recording is None else f" to {safe_line(result.recording)}"
     events = f"{result.events:,} event{'' if result.events == 1 else 's'}"
-    asked = ", ".join(f"{count:,} {name}" for name, count in result.asks.to_json().items() if count) or "nothing"
+    asked = ", ".join(f"{count:,} {name}" for name, count in result.asks.items() if count) or "nothing"
     mark = click.style("●", fg="red")
     say(f"{mark} recorded {safe_line(result.meta.id)}{where}: {events}; the handler asked for {asked}", err=err)
     say(f"  hash {result.hash}", err=err)

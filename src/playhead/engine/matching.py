@@ -193,10 +193,11 @@ class LaneMatcher:
         self._asks = asks
         self._taken = bytearray(len(asks))
         self._left = len(asks)
-        self._clocks: dict[tuple[str | None, str], list[int]] = {}
+        self._clocks: dict[tuple[str | None, str], deque[int]] = {}
         self._randoms: dict[str | None, list[int]] = {}
         self._keys: dict[tuple[str | None, str], _Key] = {}
-        self._next: dict[Any, int] = {}
+        # How many draws of a lane are taken.
+        self._drawn: dict[str | None, int] = {}
         for index, ask in enumerate(asks):
             if ask.kind == "respond":
                 key = self._keys.get((ask.lane, ask.key))
@@ -204,44 +205,45 @@ class LaneMatcher:
                     key = self._keys[ask.lane, ask.key] = _Key()
                 key.members.append(index)
             elif ask.kind == "now":
-                self._clocks.setdefault((ask.lane, ask.clock), []).append(index)
+                readings = self._clocks.get((ask.lane, ask.clock))
+                if readings is None:
+                    readings = self._clocks[ask.lane, ask.clock] = deque()
+                readings.append(index)
             else:
                 self._randoms.setdefault(ask.lane, []).append(index)
 
     def now(self, clock: str, lane: str | None) -> Ask:
-        question = {"method": "now", "clock": clock}
-        members = self._clocks.get((lane, clock))
-        if members is None:
-            raise _unknown(question, "recorded call")
-        lane_name = ("now", lane, clock)
-        if self._next.get(lane_name, 0) == len(members):
-            raise _exhausted(question, "recorded call")
-        return self._asks[self._take_next(lane_name, members)]
+        readings = self._clocks.get((lane, clock))
+        if not readings:
+            question = {"method": "now", "clock": clock}
+            raise (_unknown if readings is None else _exhausted)(question, "recorded call")
+        return self._take(readings.popleft())
 
     def random(self, draw: dict[str, Any] | None, lane: str | None) -> Ask:
-        question = {"method": "random", **(draw or {"draw": "float"})}
-        members = self._randoms.get(lane)
-        if members is None:
-            raise _unknown(question, "recorded call")
-        lane_name = ("random", lane)
-        place = self._next.get(lane_name, 0)
+        members = self._randoms.get(lane, ())
+        place = self._drawn.get(lane, 0)
+        if place < len(members) and _same_draw(self._asks[members[place]].draw, draw):
+            self._drawn[lane] = place + 1
+            return self._take(members[place])
+        raise self._no_such_draw(members, place, {"method": "random", **(draw or {"draw": "float"})}, draw)
+
+    def _no_such_draw(
+        self, members: Sequence[int], place: int, question: dict[str, Any], draw: dict[str, Any] | None
+    ) -> Diverged:
+        if not members:
+            return _unknown(question, "recorded call")
         if place == len(members):
             if any(_same_draw(self._asks[index].draw, draw) for index in members):
-                raise _exhausted(question, "recorded call")
-            raise _other_draw(question, self._asks[members[-1]])
-        if not _same_draw(self._asks[members[place]].draw, draw):
-            if any(_same_draw(self._asks[index].draw, draw) for index in members[place + 1 :]):
-                raise _diverged("order", "drew something that the recording drew later", question)
-            raise _other_draw(question, self._asks[members[place]])
-        return self._asks[self._take_next(lane_name, members)]
+                return _exhausted(question, "recorded call")
+            return _other_draw(question, self._asks[members[-1]])
+        if any(_same_draw(self._asks[index].draw, draw) for index in members[place + 1 :]):
+            return _diverged("order", "drew something that the recording drew later", question)
+        return _other_draw(question, self._asks[members[place]])
 
-    def _take_next(self, lane_name: Any, members: list[int]) -> int:
-        place = self._next.get(lane_name, 0)
-        self._next[lane_name] = place + 1
-        index = members[place]
+    def _take(self, index: int) -> Ask:
         self._taken[index] = 1
         self._left -= 1
-        return index
+        return self._asks[index]
 
     def respond(
         self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None

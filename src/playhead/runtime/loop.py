@@ -5,6 +5,7 @@ One loop a handler, no thread and no event loop in between: a question costs one
 
 from __future__ import annotations
 
+import math
 import select
 import time
 from collections.abc import Callable
@@ -44,10 +45,14 @@ class Handler:
         self._session = HandlerSession(options, unexpected)
         self._lines = LineDecoder()
         self._deadlines: dict[str, float] = {}
+        self._earliest = math.inf
+        # What one read calls for goes out with one write.
+        self._frames: list[bytes] = []
         self._result: do.Ready | do.CallEnded | do.Fault | do.Closed | None = None
         self._late: do.Fault | None = None
+        self._stdout = process.stdout
         self._poll = select.poll()
-        self._poll.register(self._process.stdout, select.POLLIN)
+        self._poll.register(self._stdout, select.POLLIN)
         self._poll.register(self._process.stderr, select.POLLIN)
         if self._process.pidfd is not None:
             self._poll.register(self._process.pidfd, select.POLLIN)
@@ -109,6 +114,7 @@ class Handler:
         self._result = self._late
         if self._result is None:
             self._step(event)
+            self._send()
         while self._result is None:
             self._turn()
         result = self._result
@@ -117,18 +123,26 @@ class Handler:
             raise Faulted(result.divergence, before_ready=result.before_ready, stderr=self._process.stderr_tail())
         return result
 
+    def _send(self) -> None:
+        if self._frames:
+            self._process.write(self._frames[0] if len(self._frames) == 1 else b"".join(self._frames))
+            self._frames.clear()
+            if self._process.unwritten:
+                self._wait_to_write(True)
+
     def _step(self, event: on.Event) -> None:
         for command in self._session.step(event):
             match command:
                 case do.SendFrame(frame):
-                    self._process.write(frame)
-                    if self._process.unwritten:
-                        self._wait_to_write(True)
+                    self._frames.append(frame)
                 case do.SetTimer(name, after_ms):
                     self._deadlines[name] = time.monotonic() + after_ms / 1000
+                    self._earliest = min(self._deadlines.values())
                 case do.ClearTimer(name):
                     self._deadlines.pop(name, None)
+                    self._earliest = min(self._deadlines.values(), default=math.inf)
                 case do.CloseInput():
+                    self._send()
                     self._wait_to_write(False)
                     self._process.close_input()
                 case do.Ready() | do.CallEnded() | do.Fault() | do.Closed():
@@ -141,8 +155,13 @@ class Handler:
                     raise AssertionError(command)
 
     def _turn(self) -> None:
-        for fd, _ in self._poll.poll(self._patience_ms()):
-            if fd == self._process.stdout:
+        left = self._earliest - time.monotonic()
+        if left <= 0:
+            self._fire_timers()
+            self._send()
+            return
+        for fd, _ in self._poll.poll(self._patience_ms(left)):
+            if fd == self._stdout:
                 self._read_output()
             elif fd == self._process.stderr:
                 if not self._process.read_stderr():
@@ -155,20 +174,20 @@ class Handler:
                 self._look_whether_it_ended()
         if self._process.pidfd is None:
             self._look_whether_it_ended()
-        if self._deadlines:
-            self._fire_timers()
+        self._send()
 
-    def _patience_ms(self) -> float | None:
-        tick = TICK_MS if self._process.pidfd is None else None
-        if not self._deadlines:
-            return tick
-        left = max(0.0, (min(self._deadlines.values()) - time.monotonic()) * 1000)
-        return left if tick is None else min(left, tick)
+    def _patience_ms(self, left: float) -> float | None:
+        if self._process.pidfd is None:
+            return min(left * 1000, TICK_MS)
+        return None if left == math.inf else left * 1000
 
     def _fire_timers(self) -> None:
         now = time.monotonic()
-        for name in [name for name, deadline in self._deadlines.items() if deadline <= now]:
+        due = [name for name, deadline in self._deadlines.items() if deadline <= now]
+        for name in due:
             del self._deadlines[name]
+        self._earliest = min(self._deadlines.values(), default=math.inf)
+        for name in due:
             if name == "close":
                 # It had its time to go; `close` ends it.
                 self._result = do.Closed()

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from playhead.errors import HandlerStartError
 from playhead.runtime.guard import Guard
 
-READ_BYTES = 1 << 16
+# A read allocates what it may take: most frames are small.
+READ_BYTES = 1 << 14
+WRITE_BYTES = 1 << 16
 STDERR_TAIL_BYTES = 1 << 16
 
 
@@ -105,7 +107,7 @@ class Process:
             data = self._unwritten[0]
             try:
                 # Slices of a view: a large frame is not copied again for every pipeful.
-                written = os.write(self._stdin, data[:READ_BYTES] if len(data) > READ_BYTES else data)
+                written = os.write(self._stdin, data[:WRITE_BYTES] if len(data) > WRITE_BYTES else data)
             except BlockingIOError:
                 return
             except OSError:

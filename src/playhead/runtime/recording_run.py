@@ -16,23 +16,12 @@ from playhead.tape.scenario import Scenario
 
 
 @dataclass(slots=True)
-class AskCounts:
-    """How often a handler asked for what."""
-
-    now: int = 0
-    random: int = 0
-    respond: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        return {"now": self.now, "random": self.random, "respond": self.respond}
-
-
-@dataclass(slots=True)
 class Recorded:
     """What a recording run came to, before it is written."""
 
     events: int = 0
-    asks: AskCounts = field(default_factory=AskCounts)
+    # How often the handler asked for what.
+    asks: dict[str, int] = field(default_factory=lambda: {"now": 0, "random": 0, "respond": 0})
 
 
 def recording_head(scenario: Scenario, sources: Sources) -> RecordHead:
@@ -68,7 +57,7 @@ def record_run(
             found = head.diverged.at(seq=call.seq, call=call.seq)
             raise DeterminismError(f"event {call.seq}: {found.message}", divergence=found.to_json())
         for ask in taken.asks:
-            setattr(done.asks, ask.kind, getattr(done.asks, ask.kind) + 1)
+            done.asks[ask.kind] += 1
         writer.add(TapeCall(call.seq, call.event, fn, taken.asks, outcome, taken.said))
         done.events += 1
         progress(done.events)

@@ -64,7 +64,7 @@ class HandlerSession:
     def __init__(self, options: SessionOptions, unexpected: Callable[[Exception], str]) -> None:
         self._options = options
         self._peer: Peer[_Asked] = Peer()
-        self._state = State.NEW
+        self._enter(State.NEW)
         self._head: Head | None = None
         self._seq = -1
         self._cancelled = False
@@ -97,12 +97,16 @@ class HandlerSession:
         self._head = head
 
     def step(self, event: on.Event) -> list[do.Command]:
-        return _TABLE[self._state][type(event)](self, event)
+        return self._row[type(event)](self, event)
+
+    def _enter(self, state: State) -> None:
+        self._state = state
+        self._row = _TABLE[state]
 
     # --- the daemon's wishes ---
 
     def _spawned(self, event: on.Spawned) -> list[do.Command]:
-        self._state = State.INITIALIZING
+        self._enter(State.INITIALIZING)
         params = {
             "protocol": max(wire.PROTOCOL_VERSIONS),
             "daemon": {"name": "playhead", "version": self._options.version},
@@ -115,7 +119,7 @@ class HandlerSession:
 
     def _call_wanted(self, event: on.CallWanted) -> list[do.Command]:
         assert self._head is not None
-        self._state = State.CALLING
+        self._enter(State.CALLING)
         self._seq = event.seq
         self._cancelled = False
         self._questions.begin(self._head, event.seq)
@@ -136,12 +140,12 @@ class HandlerSession:
         return [*map(do.SendFrame, frames), *self._quiet_again()]
 
     def _close_wanted(self, event: on.CloseWanted) -> list[do.Command]:
-        self._state = State.CLOSING
+        self._enter(State.CLOSING)
         frame = self._peer.request("shutdown", {}, _Asked.SHUTDOWN)
         return [do.SetTimer("close", self._options.close_ms), do.SendFrame(frame)]
 
     def _close_at_once(self, event: on.CloseWanted) -> list[do.Command]:
-        self._state = State.CLOSING
+        self._enter(State.CLOSING)
         # What waits is not answered any more: the pipe is closed.
         self._questions.end()
         return [do.SetTimer("close", self._options.close_ms), do.CloseInput()]
@@ -228,7 +232,7 @@ class HandlerSession:
         info = handler_info(reply.result)
         if isinstance(info, str):
             return self._broke(f"its answer to initialize cannot be used: {info}")
-        self._state = State.READY
+        self._enter(State.READY)
         return [do.ClearTimer("start"), do.Ready(info)]
 
     def _handled(self, reply: Reply[_Asked]) -> list[do.Command]:
@@ -240,7 +244,7 @@ class HandlerSession:
         if self._cancelled:
             outcome = Raised({"type": "Cancelled", "message": "the call was cancelled"})
         out: list[do.Command] = [*map(do.SendFrame, self._questions.end())]
-        self._state = State.READY
+        self._enter(State.READY)
         if self._held_timer:
             self._held_timer = False
             out.append(do.ClearTimer("held"))
@@ -264,7 +268,7 @@ class HandlerSession:
 
     def _ended(self, event: on.ProcessEnded) -> list[do.Command]:
         if self._state is State.CLOSING:
-            self._state = State.CLOSED
+            self._enter(State.CLOSED)
             return [do.Closed()]
         if event.unfinished.lstrip().startswith(b"{"):
             return self._broke(
@@ -309,7 +313,7 @@ class HandlerSession:
         before_ready = self._state in (State.NEW, State.INITIALIZING)
         seq = self._seq if self._state is State.CALLING else None
         ask = self._questions.asked
-        self._state = State.FAULTED
+        self._enter(State.FAULTED)
         divergence = Divergence(kind, message, seq=seq, call=seq, ask=ask, status=status, hint=hint)
         return [do.Fault(divergence, before_ready)]
 

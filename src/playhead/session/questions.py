@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from playhead import jsontext
 from playhead.engine.determinism import check_draw
 from playhead.engine.diff import shorten
 from playhead.engine.divergence import Diverged, Divergence
@@ -136,10 +137,10 @@ class Questions:
     # --- the methods behind the dispatcher ---
 
     def _now(self, params: Any) -> Any:
-        return self._asking(params, wire.clock, lambda head, lane, clock: head.now(clock, lane))
+        return self._asking(params, wire.clock, _now)
 
     def _random(self, params: Any) -> Any:
-        return self._asking(params, _draw, lambda head, lane, draw: head.random(draw, lane))
+        return self._asking(params, _draw, _random)
 
     def _respond(self, params: Any) -> Any:
         return self._asking(params, wire.question, self._responding)
@@ -150,7 +151,7 @@ class Questions:
         number = head.asked
         given = head.respond(*asked, lane)
         if given is PRODUCE:
-            return {"produce": True}
+            return _PRODUCE
         if given is HELD:
             self._open[number] = self._request_id
             return LATER
@@ -170,7 +171,7 @@ class Questions:
             found = Divergence("escaped", f"settled ask {ask}, which it was not asked to produce", ask=ask)
             head.escaped(found)
             raise _refusal(found) from None
-        return {}
+        return _DONE
 
     def _asking(
         self, params: Any, read: Callable[[dict[str, Any]], R], question: Callable[[Head, str | None, R], Any]
@@ -203,6 +204,14 @@ class Questions:
         return self._head
 
 
+def _now(head: Head, lane: str | None, clock: str) -> Any:
+    return head.now(clock, lane)
+
+
+def _random(head: Head, lane: str | None, draw: dict[str, Any] | None) -> Any:
+    return head.random(draw, lane)
+
+
 def _draw(params: dict[str, Any]) -> dict[str, Any] | None:
     try:
         return check_draw(params)
@@ -210,8 +219,15 @@ def _draw(params: dict[str, Any]) -> dict[str, Any] | None:
         raise wire.InvalidParams(str(error)) from None
 
 
-def _given(answer: Answer) -> dict[str, Any]:
-    return {"value": answer.value} if answer.error is None else {"error": answer.error}
+# As JSON text: these go out once for every question.
+_PRODUCE = b'{"produce":true}'
+_DONE = b"{}"
+
+
+def _given(answer: Answer) -> bytes:
+    if answer.error is None:
+        return b'{"value":%b}' % jsontext.dumps(answer.value)
+    return b'{"error":%b}' % jsontext.dumps(answer.error)
 
 
 def _refusal(divergence: Divergence) -> RpcError:

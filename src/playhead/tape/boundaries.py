@@ -113,6 +113,13 @@ def _parse_said(value: Value) -> tuple[dict[str, Any], ...]:
 def _parse_ask(value: Value) -> Ask:
     if not isinstance(value, dict):
         raise Misshapen("not an object")
+    if len(value) == 1:
+        # Nearly all of them: the next value of a lane, and nothing to say about it.
+        ((kind, mark),) = value.items()
+        if kind == "respond" and type(mark) is str:
+            return Ask("respond", key=mark)
+        if (kind == "now" or kind == "random") and type(mark) is int and mark == 1:
+            return Ask(kind)
     kinds = _KINDS & value.keys()
     if len(kinds) != 1:
         raise Misshapen("names more than one question: " + ", ".join(sorted(kinds)) if kinds else "names no question")

@@ -62,7 +62,7 @@ def read_message(line: bytes) -> Message:
     """The reading of one line (without its line end)."""
     if line.endswith(b"\r"):
         line = line[:-1]
-    if line[:1] != b"{" and line.lstrip(b" \t")[:1] != b"{" and _FRAME_MARK.search(line) is None:
+    if not line.startswith(b"{") and line.lstrip(b" \t")[:1] != b"{" and _FRAME_MARK.search(line) is None:
         # A handler that logs to stdout does so by the million: no parser has to look for what is wrong with it.
         return Stray(quoted(line))
     try:
@@ -76,6 +76,9 @@ def read_message(line: bytes) -> Message:
         return Stray(quoted(line))
     method = frame.get("method")
     if method is not None:
+        message_id = frame.get("id")
+        if type(method) is str and type(message_id) is int:
+            return Request(message_id, method, frame.get("params"))
         return _call(frame, method, line)
     if "result" in frame or "error" in frame:
         return _response(frame, line)

@@ -46,7 +46,9 @@ class Peer(Generic[Tag]):
 
     @staticmethod
     def result(message_id: Id, result: Any) -> bytes:
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_id_text(message_id), jsontext.dumps(result))
+        """A response frame. `result` is a value, or bytes that are its JSON text already."""
+        text = result if type(result) is bytes else jsontext.dumps(result)
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_id_text(message_id), text)
 
     @staticmethod
     def error(message_id: Id | None, error: dict[str, Any]) -> bytes:
