@@ -24,6 +24,7 @@ EXIT_COULD_NOT_TELL = 2
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
+_PROGRESS_AFTER_SECONDS = 0.5
 _PROGRESS_EVERY_SECONDS = 0.1
 
 
@@ -111,7 +112,8 @@ def progress(label: str, *, wanted: bool) -> Iterator[Callable[[int, int | None]
     if not wanted or not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    shown_at = 0.0
+    # Short work says nothing.
+    shown_at = time.monotonic() + _PROGRESS_AFTER_SECONDS - _PROGRESS_EVERY_SECONDS
     shown = False
 
     def report(done: int, total: int | None) -> None:
