@@ -22,7 +22,7 @@ from playhead.engine.verify import Verdict, VerifyOptions, repeated
 from playhead.errors import HandlerError, HandlerStartError, TapeFormatError, UsageError
 from playhead.runtime.launcher import HandlerOptions, Launcher
 from playhead.runtime.loop import Faulted, Handler
-from playhead.runtime.pinning import one_core
+from playhead.runtime.pinning import on_core, one_core
 from playhead.runtime.runs import Progress, choose_function, replay_run, verify_run
 from playhead.runtime.store import reading
 from playhead.session.commands import HandlerInfo
@@ -80,7 +80,7 @@ class Daemon:
     ) -> Verdict:
         options = replace(options, strict_stdout=handler.strict_stdout)
         report: Progress = no_progress if progress is None else partial(_of, progress, reader.call_count)
-        with self.started(handler, pin=handler.pin) as (caller, info):
+        with self.started(handler) as (caller, info):
             return verify_run(reader, caller, function_of(handler, info), options, report, caller.close)
 
     def run(
@@ -99,7 +99,7 @@ class Daemon:
             def kept(seq: int, outcome: Outcome) -> None:
                 keep(full_entry(seq, outcome))
 
-            with self.started(handler, pin=handler.pin) as (caller, info):
+            with self.started(handler) as (caller, info):
                 try:
                     digest, astray = replay_run(reader, caller, function_of(handler, info), kept, report)
                 except Faulted as fault:
@@ -107,7 +107,7 @@ class Daemon:
             return RunResult(digest, None if astray is None else astray.divergence)
 
     @contextlib.contextmanager
-    def started(self, options: HandlerOptions, *, pin: bool) -> Iterator[tuple[Handler, HandlerInfo]]:
+    def started(self, options: HandlerOptions) -> Iterator[tuple[Handler, HandlerInfo]]:
         """A handler that has answered `initialize`, and what it said of itself; it is gone when the block ends."""
         session = SessionOptions(version=__version__, call_ms=options.timeout_ms, start_ms=options.start_ms)
         handler = Handler(self._launcher.start(options), session, report_unexpected)
@@ -116,7 +116,7 @@ class Daemon:
                 info = handler.start()
             except Faulted as fault:
                 raise _start_error(fault) from None
-            with one_core(handler.pid) if pin else contextlib.nullcontext():
+            with on_core(one_core() if options.pin else None):
                 yield handler, info
         finally:
             handler.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -117,8 +117,9 @@ def record(
         meta = _meta(options, scenario)
         writer = RecordingWriter(spool)
         head = recording_head(scenario, sources)
-        pinned = handler.pin and (scenario.frozen or not sources.live)
-        with daemon.started(handler, pin=pinned) as (caller, info):
+        # Live work is never kept on the daemon's core.
+        handler = replace(handler, pin=handler.pin and (scenario.frozen or not sources.live))
+        with daemon.started(handler) as (caller, info):
             function = function_of(handler, info)
             try:
                 done = record_run(scenario_calls(scenario), caller, function, head, writer, progress)

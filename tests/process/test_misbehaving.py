@@ -88,7 +88,7 @@ FAULTS = [
     *(("protocol", do, says) for do, says in BREACHES.items()),
 ]
 # Seen only when the next event is sent: the first answer was as good as any.
-AFTER = {"answer_and_exit", "answer_twice", "answer_twice_later", "answer_and_half_frame"}
+AFTER = {"answer_and_exit", "answer_and_half_frame"}
 
 
 def scenario(folder: Path, *events: Any) -> Path:

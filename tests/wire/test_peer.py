@@ -28,10 +28,10 @@ def asked(count: int) -> Peer[str]:
 
 def test_requests_are_numbered_from_one_and_answers_come_back_with_their_tag_in_any_order() -> None:
     peer = asked(3)
-    assert peer.receive(line(id=3, result=1)) == Reply("c", 1, None)
-    assert peer.receive(line(id=1, result=None)) == Reply("a", None, None)
+    assert peer.receive(line(id=3, result=1)) == Reply(3, "c", 1, None)
+    assert peer.receive(line(id=1, result=None)) == Reply(1, "a", None, None)
     error = {"code": -1, "message": "no", "data": [1]}
-    assert peer.receive(line(id=2, error=error)) == Reply("b", None, error)
+    assert peer.receive(line(id=2, error=error)) == Reply(2, "b", None, error)
 
 
 WRONG: list[tuple[str, int, list[bytes], str]] = [
@@ -62,7 +62,7 @@ def test_an_answer_that_was_not_asked_for_is_the_fault_of_the_one_who_answered(
 def test_an_answer_that_is_refused_leaves_the_question_open() -> None:
     peer = asked(1)
     assert isinstance(peer.receive(line(id="1", result=1)), Malformed)
-    assert peer.receive(line(id=1, result=1)) == Reply("a", 1, None)
+    assert peer.receive(line(id=1, result=1)) == Reply(1, "a", 1, None)
 
 
 def test_a_huge_id_is_not_repeated_whole() -> None:
@@ -74,7 +74,7 @@ def test_a_huge_id_is_not_repeated_whole() -> None:
 def test_ids_belong_to_a_direction_and_may_collide() -> None:
     peer = asked(1)
     assert peer.receive(line(id=1, method="now", params={})) == Request(1, "now", {})
-    assert peer.receive(line(id=1, result="ours")) == Reply("a", "ours", None)
+    assert peer.receive(line(id=1, result="ours")) == Reply(1, "a", "ours", None)
 
 
 def test_everything_else_passes_through() -> None:

@@ -81,25 +81,11 @@ test('a package is found from the working directory', async () => {
   await withHost('some-handler', async (daemon) => assert.equal((await daemon.call(null)).output, 'found'), { cwd });
 });
 
-test("the user's tsx reads TypeScript", { skip: Boolean(process.features.typescript) }, async () => {
+test("the user's tsx reads TypeScript", { skip: process.features.typescript ? 'this Node reads it itself' : false }, async () => {
   const cwd = path.join(path.dirname(file('')), 'typed');
-  const home = path.join(cwd, 'node_modules/tsx');
-  fs.mkdirSync(home, { recursive: true });
-  fs.writeFileSync(path.join(home, 'package.json'), '{"name":"tsx","exports":{"./esm/api":"./api.mjs"}}');
-  // As much of tsx as the host touches.
-  fs.writeFileSync(
-    path.join(home, 'api.mjs'),
-    `
-    import { register as add } from 'node:module';
-    const hooks = \`export async function load(url, context, next) {
-      if (!url.endsWith('.ts')) return next(url, context);
-      const { readFileSync } = await import('node:fs');
-      return { format: 'module', shortCircuit: true, source: readFileSync(new URL(url), 'utf8').replace(/: number/g, '') };
-    }\`;
-    export const register = () => add('data:text/javascript,' + encodeURIComponent(hooks));
-  `,
-  );
-  fs.writeFileSync(path.join(cwd, 'h.ts'), 'export default (n: number) => n + 1;');
+  fs.mkdirSync(path.join(cwd, 'node_modules'), { recursive: true });
+  fs.symlinkSync(path.join(CLIENT, 'node_modules/tsx'), path.join(cwd, 'node_modules/tsx'));
+  fs.writeFileSync(path.join(cwd, 'h.ts'), 'export default (n: number): number => n + 1;');
   await withHost('h.ts', async (daemon) => assert.equal((await daemon.call(1)).output, 2), { cwd });
 });
 

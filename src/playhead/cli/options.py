@@ -50,6 +50,14 @@ def handler_options(function: F) -> F:
                 help="How long one call may take; 0 is for ever.",
             ),
             click.option(
+                "--start-timeout",
+                type=click.FloatRange(min=0.001),
+                default=30.0,
+                show_default=True,
+                metavar="SECONDS",
+                help="How long the handler may take to start and say what it is.",
+            ),
+            click.option(
                 "--cwd",
                 type=click.Path(exists=True, file_okay=False),
                 help="The folder to start the handler in.",
@@ -80,6 +88,7 @@ def handler_of(ctx: click.Context, given: dict[str, Any]) -> HandlerOptions:
         cwd=given["cwd"],
         env=_environment(given["env"]),
         timeout_ms=round(given["timeout"] * 1000),
+        start_ms=round(given["start_timeout"] * 1000),
         pin=not given["no_pin"],
         strict_stdout=given["strict_stdout"],
         stderr_to=2 if given["show_stderr"] else None,

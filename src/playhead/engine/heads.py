@@ -347,7 +347,8 @@ def hand_over_order(asks: Sequence[Ask]) -> dict[int, tuple[int, int]]:
     without a stated rank was handed over at once, so these take the free ranks in ask order; they wait for lower ranks
     alone (a by of 0), since a question has been made as soon as it is asked.
     """
-    if all(ask.by is None for ask in asks):
+    abandoned = any(ask.abandoned for ask in asks)
+    if not abandoned and all(ask.by is None for ask in asks):
         return {}
     answered = [index for index, ask in enumerate(asks) if ask.kind == "respond" and not ask.abandoned]
     by_rank: dict[int, int] = {}
@@ -361,7 +362,8 @@ def hand_over_order(asks: Sequence[Ask]) -> dict[int, tuple[int, int]]:
     by_rank |= {rank: index for index, rank in zip((i for i in answered if i not in ranked), free, strict=False)}
     # Without gaps: a rank that no answer has is never out, and would be waited for.
     in_order = [by_rank[rank] for rank in sorted(by_rank)]
-    return {index: (asks[index].by or 0, rank) for rank, index in enumerate(in_order)}
+    # Where a question was left open, the count alone says that it was asked before the answer came.
+    return {index: (asks[index].by or (index + 1 if abandoned else 0), rank) for rank, index in enumerate(in_order)}
 
 
 __all__ = [

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from playhead.engine.diff import outcome_difference
+from playhead.engine.diff import outcome_difference, shorten
 from playhead.engine.divergence import Divergence
 from playhead.engine.heads import CallReplay
 from playhead.engine.matching import Unread
@@ -275,7 +275,7 @@ def repeated(verdicts: list[Verdict]) -> Verdict:
                 ok=False,
                 divergence=Divergence(
                     "nondeterministic",
-                    f"replay 1 and replay {number} of the same tape disagree",
+                    f"replay 1 and replay {number} of the same tape disagree: {_said(first)}, then {_said(other)}",
                     seq=_seq(first, other),
                     call=_seq(first, other),
                     expected=first.actual_hash,
@@ -289,6 +289,13 @@ def repeated(verdicts: list[Verdict]) -> Verdict:
 def _place(verdict: Verdict) -> tuple[Any, ...]:
     found = verdict.divergence
     return () if found is None else (found.kind, found.seq, found.pointer, found.message)
+
+
+def _said(verdict: Verdict) -> str:
+    found = verdict.divergence
+    if found is None:
+        return "ok" if verdict.ok else "nothing verified"
+    return f"{found.kind} at event {found.seq} ({shorten(found.message)})"
 
 
 def _seq(a: Verdict, b: Verdict) -> int | None:

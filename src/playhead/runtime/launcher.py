@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from playhead.runtime.guard import Guard
+from playhead.runtime.pinning import one_core
 from playhead.runtime.process import Launch, Process
 
 
@@ -22,13 +23,14 @@ class HandlerOptions:
     env: dict[str, str] = field(default_factory=dict)
     timeout_ms: int = 60_000
     start_ms: int = 30_000
+    # Keep it and the daemon on one core: never where it does live work.
     pin: bool = True
     strict_stdout: bool = False
     # A descriptor that the handler's stderr is copied to while it runs.
     stderr_to: int | None = None
 
     def launch(self) -> Launch:
-        return Launch(self.command, self.cwd, self.env, self.stderr_to)
+        return Launch(self.command, self.cwd, self.env, self.stderr_to, one_core() if self.pin else None)
 
 
 class Launcher:

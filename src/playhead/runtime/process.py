@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from playhead.errors import HandlerStartError
 from playhead.runtime.guard import Guard
+from playhead.runtime.pinning import on_core
 
 # A read allocates what it may take: most frames are small.
 READ_BYTES = 1 << 14
@@ -33,6 +34,8 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     # What the handler's stderr is copied to while it runs, besides the tail that is kept; None: nothing.
     stderr_to: int | None = None
+    # The core it is kept on; None: any.
+    core: int | None = None
 
 
 class Process:
@@ -41,16 +44,17 @@ class Process:
     def __init__(self, launch: Launch, guard: Guard) -> None:
         guard.start()
         try:
-            self._popen = subprocess.Popen(
-                list(launch.command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=launch.cwd,
-                env={**os.environ, **launch.env},
-                bufsize=0,
-                process_group=0,
-            )
+            with on_core(launch.core):
+                self._popen = subprocess.Popen(
+                    list(launch.command),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=launch.cwd,
+                    env={**os.environ, **launch.env},
+                    bufsize=0,
+                    process_group=0,
+                )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             name = launch.cwd if isinstance(error, OSError) and error.filename == launch.cwd else launch.command[0]

@@ -89,7 +89,7 @@ def verify_run(
     else:
         late = close()
         if late is not None:
-            judge.late_fault(replace(late, seq=seq, call=seq))
+            judge.late_fault(late if late.seq is not None else replace(late, seq=seq, call=seq))
     for notice in caller.notices():
         judge.warn(notice)
     return judge.verdict(caller.stray)

@@ -23,7 +23,7 @@ from playhead.session.questions import TESTIMONY, Head, Questions
 from playhead.tape.model import Raised
 from playhead.wire import methods as wire
 from playhead.wire.framing import FRAME_BYTES
-from playhead.wire.message import Malformed, Notification, Request, Stray, quoted
+from playhead.wire.message import Id, Malformed, Notification, Request, Stray, quoted
 from playhead.wire.peer import Peer, Reply
 
 STRAY_SAMPLES = 5
@@ -68,6 +68,8 @@ class HandlerSession:
         self._head: Head | None = None
         self._seq = -1
         self._cancelled = False
+        # The last `handle` that was answered: its id and its event.
+        self._answered: tuple[Id | None, int] = (None, -1)
         self._questions = Questions(unexpected)
         self._held_timer = False
         self._stray_lines = 0
@@ -174,8 +176,10 @@ class HandlerSession:
             case Stray(text):
                 self._stray(text)
                 return self._quiet_again()
-            case Malformed(reason, text):
-                return self._broke(reason, shown=text)
+            case Malformed(reason, text, message_id):
+                # A second answer is a fault in the event that it answers again.
+                again = self._answered[1] if message_id is not None and message_id == self._answered[0] else None
+                return self._broke(reason, shown=text, seq=again)
         raise AssertionError(message)
 
     def _stray(self, text: str) -> None:
@@ -243,6 +247,7 @@ class HandlerSession:
             return self._broke(f"its answer to handle cannot be used: {outcome}")
         if self._cancelled:
             outcome = Raised({"type": "Cancelled", "message": "the call was cancelled"})
+        self._answered = (reply.id, self._seq)
         out: list[do.Command] = [*map(do.SendFrame, self._questions.end())]
         self._enter(State.READY)
         if self._held_timer:
@@ -258,22 +263,22 @@ class HandlerSession:
     def _frame_refused(self, event: on.FrameRefused) -> list[do.Command]:
         return self._broke(event.reason)
 
-    def _broke(self, reason: str, shown: str | None = None) -> list[do.Command]:
+    def _broke(self, reason: str, *, shown: str | None = None, seq: int | None = None) -> list[do.Command]:
         message = f"the handler broke the protocol: {reason}"
         hint = None
         if shown:
             message += f"; it wrote: {shown}"
             hint = "its stdout belongs to the protocol: log to stderr"
-        return self._fault("protocol", message, hint=hint)
+        return self._fault("protocol", message, hint=hint, seq=seq)
 
     def _ended(self, event: on.ProcessEnded) -> list[do.Command]:
-        if self._state is State.CLOSING:
-            self._enter(State.CLOSED)
-            return [do.Closed()]
         if event.unfinished.lstrip().startswith(b"{"):
             return self._broke(
                 f"its last frame was cut off by the end of the pipe ({event.status})", shown=quoted(event.unfinished)
             )
+        if self._state is State.CLOSING:
+            self._enter(State.CLOSED)
+            return [do.Closed()]
         when = {State.INITIALIZING: " before it answered initialize", State.CALLING: " before it answered"}
         return self._fault(
             "crash", f"the handler ended ({event.status}){when.get(self._state, '')}", status=event.status
@@ -308,10 +313,17 @@ class HandlerSession:
         return []
 
     def _fault(
-        self, kind: DivergenceKind, message: str, *, status: str | None = None, hint: str | None = None
+        self,
+        kind: DivergenceKind,
+        message: str,
+        *,
+        status: str | None = None,
+        hint: str | None = None,
+        seq: int | None = None,
     ) -> list[do.Command]:
         before_ready = self._state in (State.NEW, State.INITIALIZING)
-        seq = self._seq if self._state is State.CALLING else None
+        if seq is None and self._state is State.CALLING:
+            seq = self._seq
         ask = self._questions.asked
         self._enter(State.FAULTED)
         divergence = Divergence(kind, message, seq=seq, call=seq, ask=ask, status=status, hint=hint)

@@ -47,7 +47,7 @@ class Stray(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A frame that breaks the protocol. `id` is the request's, where one could be read, so that it can be refused."""
+    """A frame that breaks the protocol. `id` is the frame's, where one could be read."""
 
     reason: str
     text: str

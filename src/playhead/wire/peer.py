@@ -18,6 +18,7 @@ Tag = TypeVar("Tag")
 class Reply(NamedTuple, Generic[Tag]):
     """A response to a request of ours, with what the request was tagged with."""
 
+    id: Id
     tag: Tag
     result: Any
     error: dict[str, Any] | None
@@ -65,9 +66,9 @@ class Peer(Generic[Tag]):
             return Malformed(f"refused a frame of ours: {message.error['message']}", quoted(line))
         # Only integers: ours are never strings, and "1" is not 1.
         if type(message.id) is int and message.id in self._pending:
-            return Reply(self._pending.pop(message.id), message.result, message.error)
+            return Reply(message.id, self._pending.pop(message.id), message.result, message.error)
         if type(message.id) is int and 0 < message.id <= self._sent:
-            return Malformed(f"answered request {message.id} twice", quoted(line))
+            return Malformed(f"answered request {message.id} twice", quoted(line), message.id)
         return Malformed(f"answered request {repr(message.id)[:80]}, which was never asked", quoted(line))
 
 
