@@ -54,7 +54,7 @@ def handler_file(language: str, name: str) -> Path:
 
 def charge(language: str) -> Path:
     """The shipped example, as `playhead demo` runs it."""
-    return example(language, "charge" + SUFFIXES[language])
+    return Path(example(language, "charge" + SUFFIXES[language])).resolve()
 
 
 def write_events(path: Path, events: Iterable[Any]) -> Path:

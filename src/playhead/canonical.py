@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
 
 from playhead import jsontext
 from playhead.errors import NotCanonical
@@ -81,7 +80,7 @@ def in_utf16_order(members: Members) -> Members:
     return sorted(members, key=lambda member: member[0].encode("utf-16-be", "surrogatepass"))
 
 
-_CANONICAL = replace(jsontext.JAVASCRIPT_PRETTY, order=in_utf16_order, spread=False)
+_CANONICAL = jsontext.JAVASCRIPT_PRETTY._replace(order=in_utf16_order, spread=False)
 
 
 def number_text(number: int | float) -> str:

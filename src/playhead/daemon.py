@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from playhead._version import __version__
 from playhead.engine.diff import diff_entries
@@ -35,8 +34,7 @@ def no_progress(_: int) -> None:
     """For those who do not watch."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(NamedTuple):
     """A replay without a verdict: its hash, and the first question that the tape could not answer."""
 
     hash: str
@@ -78,7 +76,7 @@ class Daemon:
         options: VerifyOptions,
         progress: Callable[[int, int], None] | None,
     ) -> Verdict:
-        options = replace(options, strict_stdout=handler.strict_stdout)
+        options = options._replace(strict_stdout=handler.strict_stdout)
         report: Progress = no_progress if progress is None else partial(_of, progress, reader.call_count)
         with self.started(handler) as (caller, info):
             return verify_run(reader, caller, function_of(handler, info), options, report, caller.close)
@@ -175,8 +173,7 @@ def _start_error(fault: Faulted) -> HandlerStartError:
     return HandlerStartError(found.message, fault=found.kind, stderr=fault.stderr or None, hint=found.hint)
 
 
-@dataclass(frozen=True, slots=True)
-class DiffResult:
+class DiffResult(NamedTuple):
     """Two recordings side by side; `to_json` is the result of `diff --json`."""
 
     a: str

@@ -15,10 +15,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from json.encoder import encode_basestring
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, NamedTuple, TypeAlias, cast
 
 import orjson
 
@@ -518,8 +517,7 @@ def _quoted(text: str) -> str:
 # ------------------------------------------------------------------------------------------------ the exact writer
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """How a writer writes what JSON leaves open."""
 
     integer: Callable[[int], str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -118,7 +118,7 @@ def record(
         writer = RecordingWriter(spool)
         head = recording_head(scenario, sources)
         # Live work is never kept on the daemon's core.
-        handler = replace(handler, pin=handler.pin and (scenario.frozen or not sources.live))
+        handler = handler._replace(pin=handler.pin and (scenario.frozen or not sources.live))
         with daemon.started(handler) as (caller, info):
             function = function_of(handler, info)
             try:

@@ -99,7 +99,7 @@ def _record(daemon: Daemon, place: Path, plain: bool) -> RecordResult:
 
 
 def _handler(language: str, name: str) -> HandlerOptions:
-    return HandlerOptions(command=tuple(handler_command(str(example(language, name)))))
+    return HandlerOptions(command=tuple(handler_command(example(language, name))))
 
 
 def _row(

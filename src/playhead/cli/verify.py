@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import glob
+import os
 from typing import Any
 
 import click
@@ -82,9 +83,8 @@ def _paths(recordings: tuple[str, ...]) -> list[str]:
         raise UsageError("nothing to verify: name at least one recording")
     paths: list[str] = []
     for given in recordings:
-        folder = Path(given)
-        if given != "-" and folder.is_dir():
-            found = sorted(str(path) for path in folder.glob("*.json"))
+        if given != "-" and os.path.isdir(given):
+            found = sorted(glob.glob(os.path.join(glob.escape(given), "*.json")))
             if not found:
                 raise UsageError(f"{given}: no recordings (*.json) in this folder, so nothing is verified")
             paths += found

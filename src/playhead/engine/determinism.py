@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from playhead.errors import DeterminismError, UsageError
 
@@ -23,8 +22,7 @@ MAX_SAMPLE_POPULATION = 1 << 32
 MAX_SAMPLE_SIZE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(NamedTuple):
     """Where a recording's values come from. `clock` and `monotonic` give milliseconds, `random` floats in [0, 1)."""
 
     clock: Clock

@@ -7,9 +7,8 @@ object does not matter. So a diff can never disagree with a hash.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from playhead import canonical, jsontext, pointer
 from playhead.engine.divergence import ABSENT, Divergence
@@ -21,8 +20,7 @@ from playhead.tape.model import Outcome, Raised, Returned
 SHOWN_CHARACTERS = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """Where two values first differ: `pointer` (RFC 6901), and each side's value there (ABSENT where it has none)."""
 
     pointer: str

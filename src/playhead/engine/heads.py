@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from playhead.engine.determinism import Clock, Sources, draw_value
 from playhead.engine.divergence import Diverged, Divergence
@@ -58,8 +58,7 @@ class NoSuchAsk(Exception):
     """A settle that names no open ask of this call."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallTake:
+class CallTake(NamedTuple):
     """What one call did, as a recording keeps it."""
 
     asks: tuple[Ask, ...]
@@ -201,8 +200,7 @@ def _finite(reading: int | float) -> int | float:
     return reading
 
 
-@dataclass(frozen=True, slots=True)
-class CallReplay:
+class CallReplay(NamedTuple):
     """How one call's questions compare with the tape: the first that did not fit, and what was not asked for."""
 
     diverged: Divergence | None

@@ -8,8 +8,7 @@ an earlier divergence behind a later one, it counts those that follow, and it ne
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from playhead.engine.diff import outcome_difference, shorten
 from playhead.engine.divergence import Divergence
@@ -23,8 +22,7 @@ from playhead.tape.model import Outcome, TapeCall
 Exit = Literal[0, 1, 2]
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyOptions:
+class VerifyOptions(NamedTuple):
     """How strictly two runs are compared. Each option is reported with the verdict it shaped."""
 
     errors: ErrorsRule = "same"
@@ -34,8 +32,7 @@ class VerifyOptions:
     strict_stdout: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """What the run asked for, and what the tape still holds."""
 
     events: int = 0
@@ -54,8 +51,7 @@ class Counts:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Stray:
+class Stray(NamedTuple):
     """Lines on a handler's stdout that are not the protocol's: how many, and the first few with their event."""
 
     lines: int = 0
@@ -65,8 +61,7 @@ class Stray:
         return {"lines": self.lines, "samples": [{"seq": seq, "text": text} for seq, text in self.samples]}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What `verify` answers. `verified` is False when there was nothing to verify: then `ok` is False too.
 
     `actual_hash` is None when the handler did not live to the end of the tape.
@@ -270,8 +265,7 @@ def repeated(verdicts: list[Verdict]) -> Verdict:
     first = verdicts[0]
     for number, other in enumerate(verdicts[1:], start=2):
         if (first.ok, first.actual_hash, _place(first)) != (other.ok, other.actual_hash, _place(other)):
-            return replace(
-                first,
+            return first._replace(
                 ok=False,
                 divergence=Divergence(
                     "nondeterministic",

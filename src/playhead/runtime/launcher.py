@@ -6,21 +6,22 @@ heavy is imported here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from playhead.runtime.guard import Guard
 from playhead.runtime.pinning import one_core
 from playhead.runtime.process import Launch, Process
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerOptions:
+class HandlerOptions(NamedTuple):
     """How a handler is started and how long it may take. Times in milliseconds; a call's 0 is for ever."""
 
     command: tuple[str, ...]
     fn: str | None = None
     cwd: str | None = None
-    env: dict[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = MappingProxyType({})
     timeout_ms: int = 60_000
     start_ms: int = 30_000
     # Keep it and the daemon on one core: never where it does live work.

@@ -153,11 +153,8 @@ class Handler:
 
     def _turn(self) -> None:
         left = self._earliest - time.monotonic()
-        if left <= 0:
-            self._fire_timers()
-            self._send()
-            return
-        for fd, _ in self._poll.poll(self._patience_ms(left)):
+        ready = self._poll.poll(self._patience_ms(left))
+        for fd, _ in ready:
             if fd == self._stdout:
                 self._read_output()
             elif fd == self._process.stderr:
@@ -171,14 +168,21 @@ class Handler:
                 self._look_whether_it_ended()
         if self._process.pidfd is None:
             self._look_whether_it_ended()
+        if left <= 0 or not ready:
+            # After what has come in: an answer that lay in the pipe while we were kept from reading is in time.
+            self._fire_timers()
         self._send()
 
     def _patience_ms(self, left: float) -> float | None:
+        if left <= 0:
+            return 0
         if self._process.pidfd is None:
             return min(left * 1000, TICK_MS)
         return None if left == math.inf else left * 1000
 
     def _fire_timers(self) -> None:
+        if self._result is not None:
+            return
         now = time.monotonic()
         due = [name for name, deadline in self._deadlines.items() if deadline <= now]
         for name in due:

@@ -13,7 +13,8 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from playhead.errors import HandlerStartError
 from playhead.runtime.guard import Guard
@@ -25,13 +26,12 @@ WRITE_BYTES = 1 << 16
 STDERR_TAIL_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """How to start a handler: a command, never through a shell; where; with which additions to the environment."""
 
     command: Sequence[str]
     cwd: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = MappingProxyType({})
     # What the handler's stderr is copied to while it runs, besides the tail that is kept; None: nothing.
     stderr_to: int | None = None
     # The core it is kept on; None: any.

@@ -11,7 +11,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 from playhead.errors import InputOutputError, UsageError
@@ -25,21 +24,22 @@ def open_spool() -> BinaryIO:
     return tempfile.TemporaryFile(prefix="playhead-")
 
 
-def refuse_existing(path: Path, *, force: bool) -> None:
+def refuse_existing(path: str | os.PathLike[str], *, force: bool) -> None:
     """UsageError if something is there already and may not be replaced."""
     if not force and os.path.lexists(path):
         raise UsageError(f"{path} exists; --force replaces it")
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, force: bool) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, force: bool) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` when the block ends well, and otherwise leaves no trace."""
     import tempfile
 
     refuse_existing(path, force=force)
+    folder, name = os.path.split(os.path.abspath(path))
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:200]}.", suffix=".tmp", dir=path.parent)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:200]}.", suffix=".tmp", dir=folder)
     except OSError as error:
         raise _failed(error, path) from None
     try:
@@ -48,17 +48,17 @@ def replacing(path: Path, *, force: bool) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            _move(Path(temporary), path, force=force)
+            _move(temporary, path, force=force)
         except OSError as error:
             raise _failed(error, path) from None
     finally:
         with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
+            os.unlink(temporary)
 
 
-def _move(temporary: Path, path: Path, *, force: bool) -> None:
+def _move(temporary: str, path: str | os.PathLike[str], *, force: bool) -> None:
     if force:
-        temporary.replace(path)
+        os.replace(temporary, path)
         return
     try:
         # A link fails where something came to be in the meantime; a rename would replace it.
@@ -68,7 +68,7 @@ def _move(temporary: Path, path: Path, *, force: bool) -> None:
     except OSError:
         # A file system without hard links: the last look is as late as it can be.
         refuse_existing(path, force=False)
-        temporary.replace(path)
+        os.replace(temporary, path)
 
 
 @contextlib.contextmanager
@@ -80,14 +80,14 @@ def reading(path: str) -> Iterator[BinaryIO]:
                 yield file
             return
         # Unbuffered: a tape is read by several cursors that seek, and keep their own small buffers.
-        with open(path, "rb", buffering=0) as opened:  # noqa: PTH123
+        with open(path, "rb", buffering=0) as opened:
             if opened.seekable():
                 yield opened
             else:
                 with _seekable(opened) as file:
                     yield file
     except OSError as error:
-        raise _failed(error, Path(path)) from None
+        raise _failed(error, path) from None
 
 
 @contextlib.contextmanager
@@ -99,6 +99,6 @@ def _seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
         yield spool
 
 
-def _failed(error: OSError, path: Path) -> InputOutputError:
+def _failed(error: OSError, path: str | os.PathLike[str]) -> InputOutputError:
     reason = error.strerror or str(error)
     return InputOutputError(f"{path}: {reason}", path=str(path))

@@ -8,9 +8,8 @@ runtime's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from playhead import jsontext
 from playhead.engine.divergence import Divergence, DivergenceKind
@@ -40,8 +39,7 @@ class State(Enum):
     FAULTED = "faulted"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
+class SessionOptions(NamedTuple):
     """Bounds of every wait, in milliseconds; 0 is no bound (for a call alone)."""
 
     version: str
