@@ -75,8 +75,6 @@ def _groups() -> dict[str, Group]:
 GROUPS = _groups()
 
 
-def _as_the_command_does() -> None:
-    """What is measured in this process collects as the command's process would."""
 def main(arguments: list[str]) -> int:
     # What is measured in this process collects as the command does in its own.
     relax_collector()

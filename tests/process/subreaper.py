@@ -25,6 +25,9 @@ LINUX = sys.platform == "linux"
 
 def main() -> None:
     wanted = json.loads(sys.argv[1])
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        # Started by something that ignores it (nohup, a job in the background), playhead would ignore it too.
+        signal.signal(number, signal.SIG_DFL)
     if LINUX:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:

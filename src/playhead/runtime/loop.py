@@ -158,7 +158,7 @@ class Handler:
             if fd == self._stdout:
                 self._read_output()
             elif fd == self._process.stderr:
-                if not self._process.read_stderr():
+                if self._process.read_stderr() == 0:
                     self._poll.unregister(fd)
             elif fd == self._process.stdin:
                 self._process.write_more()

@@ -39,4 +39,6 @@ def on_core(core: int | None) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
+            # By way of the other cores: this process would stay where it is, and what was born here would wait for it.
+            os.sched_setaffinity(0, allowed - {core} or allowed)
             os.sched_setaffinity(0, allowed)

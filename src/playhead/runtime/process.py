@@ -24,6 +24,8 @@ from playhead.runtime.pinning import on_core
 READ_BYTES = 1 << 14
 WRITE_BYTES = 1 << 16
 STDERR_TAIL_BYTES = 1 << 16
+# More than a pipe holds.
+_MOST_LAST_READS = 256
 
 
 class Launch(NamedTuple):
@@ -137,14 +139,14 @@ class Process:
         except BlockingIOError:
             return None
 
-    def read_stderr(self) -> bool:
-        """Take what is there into the tail; False at the end of the stream."""
+    def read_stderr(self) -> int | None:
+        """Take what is there into the tail: how many bytes; 0 at the end of the stream, None when there is nothing."""
         try:
             data = os.read(self.stderr, READ_BYTES)
         except BlockingIOError:
-            return True
+            return None
         if not data:
-            return False
+            return 0
         self._tail.append(data)
         self._tail_size += len(data)
         while self._tail_size - len(self._tail[0]) >= STDERR_TAIL_BYTES:
@@ -152,7 +154,7 @@ class Process:
         if self._stderr_to is not None:
             with contextlib.suppress(OSError):
                 os.write(self._stderr_to, data)
-        return True
+        return len(data)
 
     def stderr_tail(self) -> str:
         """The last 64 KiB of what it wrote to stderr, bytes that are no text escaped."""
@@ -202,10 +204,9 @@ class Process:
 
     def read_remaining_stderr(self) -> None:
         """What stderr holds right now, bounded: a flood does not keep us."""
-        for _ in range(64):
-            with contextlib.suppress(OSError, ValueError):
-                before = self._tail_size
-                if not self.read_stderr() or self._tail_size == before:
+        with contextlib.suppress(OSError, ValueError):
+            for _ in range(_MOST_LAST_READS):
+                if not self.read_stderr():
                     return
 
     def _signal(self, number: int) -> None:

@@ -10,6 +10,7 @@ What is left out: texts without an offset (`2026-07-03 10:00`) name no instant, 
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Final, Literal
 
 from playhead.jsontext import Value
@@ -46,9 +47,6 @@ def parse_time(value: Value, form: TimeForm) -> Instant:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("neither a number nor a string")
     # The shortest text that reads back as this float is, up to 17 digits, the text that stood in the file.
-    # Loaded where a time is a number that is no integer: seldom.
-    from decimal import Decimal
-
     text = str(value) if isinstance(value, int) else format(Decimal(repr(value)), "f")
     return parse_decimal(text, digits=_EPOCH_DIGITS[form])
 

@@ -1,0 +1,66 @@
+"""Which core a handler is kept on, and when on none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from playhead.runtime.guard import Guard
+from playhead.runtime.launcher import HandlerOptions
+from playhead.runtime.pinning import on_core, one_core
+from playhead.runtime.process import Process
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are kept on a core on Linux alone")
+
+AFFINITY = "import os; print(sorted(os.sched_getaffinity(0)))"
+
+
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+
+
+def affinity_of_a_child() -> str:
+    return subprocess.run([sys.executable, "-c", AFFINITY], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_on_an_idle_machine_a_core_of_ours_is_chosen(monkeypatch):
+    idle(monkeypatch)
+    assert one_core() in os.sched_getaffinity(0)
+
+
+def test_on_a_busy_machine_none_is(monkeypatch):
+    cores = len(os.sched_getaffinity(0))
+    monkeypatch.setattr(os, "getloadavg", lambda: (float(cores), 0.0, 0.0))
+    assert one_core() is None
+
+
+def test_what_is_started_on_a_core_stays_there_and_we_do_not(monkeypatch):
+    idle(monkeypatch)
+    before = os.sched_getaffinity(0)
+    core = one_core()
+    with on_core(core):
+        assert os.sched_getaffinity(0) == {core}
+        assert affinity_of_a_child() == f"[{core}]"
+    assert os.sched_getaffinity(0) == before
+    with on_core(None):
+        assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize("pin", [True, False])
+def test_a_handler_is_born_on_its_core_unless_told_otherwise(pin, monkeypatch):
+    idle(monkeypatch)
+    options = HandlerOptions(command=(sys.executable, "-c", AFFINITY), pin=pin)
+    guard = Guard()
+    process = Process(options.launch(), guard)
+    try:
+        assert process.wait(30.0) == "exit status 0"
+        printed = process.read_output()
+    finally:
+        process.kill()
+        guard.close()
+    allowed = sorted(os.sched_getaffinity(0))
+    assert printed is not None
+    assert printed.decode().strip() == (f"[{options.launch().core}]" if pin else str(allowed))
