@@ -10,7 +10,6 @@ What is left out: texts without an offset (`2026-07-03 10:00`) name no instant, 
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Final, Literal
 
 from playhead.jsontext import Value
@@ -47,7 +46,7 @@ def parse_time(value: Value, form: TimeForm) -> Instant:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("neither a number nor a string")
     # The shortest text that reads back as this float is, up to 17 digits, the text that stood in the file.
-    text = str(value) if isinstance(value, int) else format(Decimal(repr(value)), "f")
+    text = str(value) if isinstance(value, int) else _without_exponent(repr(value))
     return parse_decimal(text, digits=_EPOCH_DIGITS[form])
 
 
@@ -99,3 +98,19 @@ def _days_since_epoch(year: int, month: int, day: int) -> int:
     leap_days = years // 4 - years // 100 + years // 400
     in_year = sum(_days_in_month(year, earlier) for earlier in range(1, month)) + day - 1
     return years * 365 + leap_days + in_year - 719_162
+
+
+def _without_exponent(text: str) -> str:
+    """A float's text with its exponent worked in: 1.5e-07 is 0.00000015."""
+    mantissa, mark, exponent = text.partition("e")
+    if not mark:
+        return text
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    point = len(whole) + int(exponent)
+    digits = whole + fraction
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return sign + digits + "0" * (point - len(digits))
+    return f"{sign}{digits[:point]}.{digits[point:]}"
