@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast the machine is, is not what is tested.
+settings.register_profile("playhead", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("playhead")
 
 ROOT = Path(__file__).resolve().parent.parent
 
