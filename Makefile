@@ -44,7 +44,7 @@ types: $(VENV)/.ready $(NODE_MODULES)/.ready
 	$(RUN)/mypy
 	cd clients/python && ../../$(RUN)/mypy --strict playhead_client
 
-test-interpreters: $(VENV)/.ready ## The core tests on every other Python found (3.11 and newer; the client from 3.9)
+test-interpreters: $(VENV)/.ready $(NODE_MODULES)/.ready ## The core tests on every other Python found (3.11 and newer; the client from 3.9)
 	$(RUN)/python tools/interpreters.py
 
 bench-check: $(VENV)/.ready ## Hold the ratios that are safe on a noisy machine
