@@ -44,7 +44,7 @@ class TurnLoop:
         """The result of the handler's coroutine."""
         call.loop = self
         self.call = call
-        self.main = self.loop.create_task(_awaited(awaitable))
+        self.main = self.loop.create_task(_coroutine(awaitable))
         try:
             return self.loop.run_until_complete(self.main)
         finally:
@@ -185,7 +185,7 @@ class _LoopQuestion(Question):
             self._finish(made, None)
             return
         # A task copies the context that is current when it is made (its `context` argument came with 3.11).
-        self._task = context.run(self._loop.loop.create_task, _awaited(made))
+        self._task = context.run(self._loop.loop.create_task, _coroutine(made))
         self._task.add_done_callback(self._produced)
         self.future.add_done_callback(self._unwanted)
 
@@ -283,7 +283,12 @@ class _TurnSelector(selectors.BaseSelector):
 
 def run_alone(awaitable: Awaitable[Any]) -> Any:
     """The result of an asynchronous producer of a handler that is not asynchronous."""
-    return asyncio.run(_awaited(awaitable))
+    return asyncio.run(_coroutine(awaitable))
+
+
+def _coroutine(awaitable: Awaitable[Any]) -> Coroutine[Any, Any, Any]:
+    # Wrapped only where it must be: a task cancelled before its first step closes its coroutine, not what that wraps.
+    return awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:

@@ -125,3 +125,17 @@ def test_a_coroutine_gets_its_answers_in_the_recorded_order(start, source):
 def test_threads_get_their_answers_in_the_recorded_order(start, source):
     orders = check(start, source, 100, ["a", "b", "c", "d", "e"])
     assert len(orders) > 1, "the delays never changed the order, so nothing was tested"
+
+
+def test_a_producer_that_had_no_time_to_start_is_dropped_without_a_word(start):
+    source = """
+import gc
+async def handler(event, ctx):
+    gc.collect()  # What the call before left behind complains now or never.
+    async def produce():
+        return 1
+    ctx.respond("price", produce)
+    ctx.now()
+    return "the offer to produce came with the answer above, and the handler did not wait"
+"""
+    check(start, source, 3, None)
