@@ -24,11 +24,12 @@ FEW = 30
 # (MANY, pairs of events a run, runs, exchanges of a stretch of ping-pong). The first pairs of a run are its warm-up.
 _SIZES = {
     "tiny": (60, 3, 1, 100),
-    "quick": (300, 6, 3, 1000),
-    "normal": (300, 14, 7, 2000),
-    "full": (300, 14, 15, 2000),
+    "quick": (300, 12, 3, 1000),
+    "normal": (300, 20, 7, 2000),
+    "full": (300, 20, 15, 2000),
 }
-WARM_UP_PAIRS = 2
+# Some thousand calls of each kind: a figure is of code that the interpreters have had time to specialize or compile.
+WARM_UP_PAIRS = {"tiny": 2, "quick": 8, "normal": 8, "full": 8}
 STRETCHES = 5
 MOST_PING_PONGS = 8
 _EVENTS = {"tiny": 50, "quick": 500, "normal": 3000, "full": 10_000}
@@ -62,7 +63,8 @@ def calls(language: str, size: Size, folder: Path) -> list[Figure]:
         figures.append(ping)
         for how, stamps in taken.items():
             for index, kind in enumerate(KINDS):
-                slopes = tuple(_slope(each.cpu if clock else each.wall, index, many) for each in stamps)
+                warm_up = WARM_UP_PAIRS[size]
+                slopes = tuple(_slope(each.cpu if clock else each.wall, index, many, warm_up) for each in stamps)
                 figures.append(_call_figure(language, how, kind, clock, more, slopes, ping))
         if not taken["recorded"][0].cpu:
             break
@@ -127,10 +129,10 @@ def _asking(folder: Path, many: int, pairs: int) -> Path:
     return runs.write_events(folder / "asks.jsonl", pair * pairs)
 
 
-def _slope(stamps: list[float], kind: int, many: int) -> float:
+def _slope(stamps: list[float], kind: int, many: int, warm_up: int) -> float:
     """Microseconds a call in one run, from the medians of its events' times."""
     step = 2 * len(KINDS)
-    firsts = range(WARM_UP_PAIRS * step + 2 * kind, len(stamps), step)
+    firsts = range(warm_up * step + 2 * kind, len(stamps), step)
     few = statistics.median(stamps[first] - stamps[first - 1] for first in firsts)
     most = statistics.median(stamps[first + 1] - stamps[first] for first in firsts)
     return (most - few) / (many - FEW) * 1e6

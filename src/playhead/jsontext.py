@@ -48,12 +48,12 @@ def loads(data: bytes | bytearray | memoryview, *, depth: int = MAX_DEPTH, inden
         data = memoryview(data).tobytes()
     shallow = False
     try:
-        value = orjson.loads(data)
+        value: Value = orjson.loads(data)
         # Writing stops at 254 levels, so a value that can be written is no deeper than that.
         again = orjson.dumps(value)
         shallow = depth >= _ORJSON_DEPTH
         if (again == data or _is_pretty(value, data, indent)) and (shallow or not _is_deeper(data, depth)):
-            return cast(Value, value)
+            return value
     except (ValueError, TypeError):
         pass
     try:
@@ -68,7 +68,7 @@ _ORJSON_DEPTH = 254
 
 
 def _is_pretty(value: object, data: bytes, indent: int) -> bool:
-    if b"\n" not in data:
+    if data.find(b"\n") < 0:
         return False
     if data.endswith(b"\n"):
         data = data[:-1]
@@ -403,12 +403,13 @@ _TRACES = bytes.maketrans(b"eE[", b"..,")
 def may_have_floats(data: bytes) -> bool:
     """Whether compact JSON might hold a float. Never wrong when it says no."""
     traces = data.translate(_TRACES, _DIGITS)
-    return b'":.' in traces or b",." in traces or _is_number(data)
+    # Not `in`: of bytes it first makes, and drops, an exception that says they are no integer.
+    return traces.find(b'":.') >= 0 or traces.find(b",.") >= 0 or _is_number(data)
 
 
 def _spread_may_have_floats(data: bytes) -> bool:
     traces = data.translate(_TRACES, _DIGITS)
-    return b'": .' in traces or b"  ." in traces or _is_number(data)
+    return traces.find(b'": .') >= 0 or traces.find(b"  .") >= 0 or _is_number(data)
 
 
 def _is_number(data: bytes) -> bool:

@@ -12,7 +12,7 @@ from operator import index
 from threading import get_ident
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar
 
-from .message import NOW, RANDOM, member, notification
+from .message import NOW, RANDOM, key_member, member, notification
 from .turns import Call, Produce, inside_producer, run_producer
 
 _T = TypeVar("_T")
@@ -122,7 +122,7 @@ class Context:
             return _live(key, produce) if in_loop else run_producer(key, produce)
         if not isinstance(key, str):
             raise TypeError(f"the key of respond must be a string, not {type(key).__name__}")
-        tail = member(b"key", key)
+        tail = key_member(key)
         if args:
             tail += member(b"args", list(args))
         if kwargs:

@@ -7,8 +7,10 @@ place; tuples are arrays; integers are exact. Everything outside ASCII is escape
 from __future__ import annotations
 
 import json
+import json.encoder
 import re
 import sys
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, TypeVar
 
@@ -26,6 +28,9 @@ SETTLE = b'{"jsonrpc":"2.0","id":%d,"method":"respond.settle","params":{"call":%
 
 def dumps(value: JSON) -> bytes:
     """Compact JSON text of `value`, ASCII only. Raises NotJSON with a pointer, or LimitExceeded when it is too deep."""
+    simple = _simple(value)
+    if simple is not None:
+        return simple
     try:
         text = _encode(value)
     except (ValueError, TypeError, RecursionError, OverflowError):
@@ -36,6 +41,25 @@ def dumps(value: JSON) -> bytes:
         if _SUSPECT.search(text) or (len(text) > MAX_DEPTH and _looks_deep(text)):
             refuse(value)
     return text.encode("ascii")
+
+
+def through_json(value: JSON) -> Tuple[bytes, JSON]:
+    """The text of `value`, and the value that comes back from it: a tuple as a list, a pair of surrogates as one."""
+    simple = _simple(value)
+    if simple is not None:
+        return simple, value
+    text = dumps(value)
+    return text, loads(text)
+
+
+def _simple(value: JSON) -> Optional[bytes]:
+    # What most questions and answers are made of. Exactly these types: a subclass has a text of its own.
+    kind = type(value)
+    if kind is str:
+        return _quote(value).encode("ascii") if value.isascii() else None
+    if kind is int:
+        return b"%d" % value if -_SAFE_INTEGER < value < _SAFE_INTEGER else None
+    return _WORDS.get(value) if kind is bool or value is None else None
 
 
 def loads(data: bytes) -> JSON:
@@ -67,6 +91,16 @@ def refusal(ident: Any, code: int, message: str, data: Optional[JSON] = None) ->
 
 def notification(method: str, params: JSON) -> bytes:
     return b'{"jsonrpc":"2.0","method":"%b","params":%b}\n' % (method.encode("ascii"), dumps(params))
+
+
+def key_member(key: str) -> bytes:
+    """`,"key":...`, kept where it is short: a handler asks the same few questions again and again."""
+    return _short_key(key) if type(key) is str and len(key) <= 256 else member(b"key", key)
+
+
+@lru_cache(maxsize=1024)
+def _short_key(key: str) -> bytes:
+    return member(b"key", key)
 
 
 def member(name: bytes, value: JSON) -> bytes:
@@ -161,6 +195,9 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 _decode: Callable[[str], Any] = _DECODER.decode
 # Half the cost of `decode`, which looks for white space on both sides with regular expressions.
 _scan: Callable[[str, int], Tuple[Any, int]] = getattr(_DECODER, "scan_once")  # noqa: B009 (typeshed does not know it)
+_SAFE_INTEGER = 1 << 53
+_WORDS: Dict[Any, bytes] = {None: b"null", True: b"true", False: b"false"}
+_quote = json.encoder.encode_basestring_ascii
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}

@@ -20,7 +20,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Mapping, Optional, Set
 
 from . import errors
-from .message import RESPOND, SETTLE, dumps, loads, member
+from .message import RESPOND, SETTLE, dumps, loads, member, through_json
 from .peer import Connection, Message, Waiter
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Call:
         self.loop: Optional[TurnLoop] = None
         self.arrivals: Deque[Question] = deque()
         self.producing: Set[int] = set()
+        self._settled = _Settled(self)
         self._owner = get_ident()
         self._many = False
         self._holder: Optional[int] = None
@@ -101,9 +102,16 @@ class Call:
         """Ask `respond` from a thread that can block, and wait until it is this answer's turn."""
         question = Question(self)
         question.ask = self.ask(RESPOND, tail, question)
-        if offers_to_produce(self.connection.wait(question)):
+        self.connection.wait(question)
+        if question.offered:
             self._produce(question, key, produce)
-        self._take_turn(question)
+        if self._many:
+            self._take_turn(question)
+        else:
+            if self.arrivals:
+                self.arrivals.popleft()
+            if question.made:
+                self._settled_or_over(question)
         if self.trouble is not None:
             self.raise_trouble()
         return question.outcome()
@@ -115,7 +123,7 @@ class Call:
             if self.over or self.cancelled:
                 return False
             ident = connection.ids = connection.ids + 1
-            connection.waiting[ident] = _Settled(self)
+            connection.waiting[ident] = self._settled
             connection.write(SETTLE % (ident, self.number, question.ask, question.made))
         return True
 
@@ -163,6 +171,8 @@ class Call:
             question.finish(None, error)
         finally:
             self.producing.discard(me)
+        if not (self._many or self.over or self.cancelled):
+            return  # There is nobody to take turns with.
         with self.connection.mutex:
             if self.over:
                 raise errors.Cancelled("the call has ended")
@@ -170,12 +180,6 @@ class Call:
                 self.arrivals.append(question)
 
     def _take_turn(self, question: Question) -> None:
-        if not self._many:
-            if self.arrivals:
-                self.arrivals.popleft()
-            if question.made and not self.settle(question):
-                raise errors.Cancelled("the call has ended")
-            return
         mutex = self.connection.mutex
         try:
             with mutex:
@@ -185,14 +189,18 @@ class Call:
             if behind:
                 bell.acquire()
             self._await_rest()
-            if question.made and not self.settle(question):
-                raise errors.Cancelled("the call has ended")
+            if question.made:
+                self._settled_or_over(question)
             self._holder = get_ident()
         finally:
             with mutex:
                 self.leave(question)
             if self.loop is not None:
                 self.loop.wake()
+
+    def _settled_or_over(self, question: Question) -> None:
+        if not self.settle(question):
+            raise errors.Cancelled("the call has ended")
 
     def leave(self, question: Question) -> None:
         """The question's turn is over; wake whose turn it is now. Under the connection's mutex."""
@@ -219,17 +227,22 @@ class Call:
 class Question(Waiter):
     """An open `respond`."""
 
-    __slots__ = ("ask", "cause", "made")
+    __slots__ = ("ask", "cause", "made", "offered")
 
     def __init__(self, call: Call) -> None:
-        super().__init__(call)
+        # Without the one of Waiter in between: there is one of these for every question.
+        self.call = call
+        self.message = None
+        self.bell = None
+        self.offered = False  # To produce: the tape has no answer.
         self.ask = 0
         self.made = b""  # What the producer made, as the members of `respond.settle`.
         self.cause: Optional[BaseException] = None
 
     def arrive(self, message: Message) -> None:
         self.message = message
-        if not offers_to_produce(message) and not self.call.cancelled:
+        self.offered = offers_to_produce(message)
+        if not (self.offered or self.call.cancelled):
             self.call.arrivals.append(self)
 
     def finish(self, value: Any, error: Optional[Exception]) -> None:
@@ -237,11 +250,11 @@ class Question(Waiter):
         limit_bytes = self.call.connection.limit_bytes
         if error is None:
             try:
-                text = dumps(value)
+                text, value = through_json(value)
                 if len(text) > limit_bytes - 200:
                     raise too_long(len(text), limit_bytes)
                 self.made = b',"value":' + text
-                self.message = {"result": {"value": loads(text)}}
+                self.message = {"result": {"value": value}}
                 return
             except Exception as refused:
                 error = refused

@@ -82,10 +82,8 @@ class RecordHead:
         self._open: set[int] = set()
         self._rank = 0
         self.diverged: Divergence | None = None
-
-    @property
-    def asked(self) -> int:
-        return len(self._asks)
+        # How many questions of this call have a place on the tape.
+        self.asked = 0
 
     @property
     def held(self) -> bool:
@@ -93,6 +91,7 @@ class RecordHead:
         return self._frozen is not None and self._frozen.held
 
     def begin(self, call: TapeCall) -> None:
+        self.asked = 0
         self._asks = []
         self._said = []
         self._open = set()
@@ -107,6 +106,7 @@ class RecordHead:
             assert self._sources is not None
             value = self._reading(self._sources.clock if clock == "wall" else self._sources.monotonic, clock)
         self._asks.append(Ask("now", clock=clock, lane=lane, value=value))
+        self.asked += 1
         return value
 
     def random(self, draw: dict[str, Any] | None, lane: str | None) -> Any:
@@ -114,22 +114,25 @@ class RecordHead:
             value = self._asking(lambda frozen: frozen.random(draw, lane))
         else:
             assert self._sources is not None
-            value = draw_value(self._sources.random, draw)
+            value = self._sources.random() if draw is None else draw_value(self._sources.random, draw)
         self._asks.append(Ask("random", draw=draw, lane=lane, value=value))
+        self.asked += 1
         return value
 
     def respond(
         self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None
     ) -> Answer | _Word:
         ask = Ask("respond", key=key, args=args, kwargs=kwargs, lane=lane)
-        number = len(self._asks)
+        number = self.asked
         if self._frozen is None:
             self._asks.append(ask)
             self._open.add(number)
+            self.asked = number + 1
             return PRODUCE
         given = self._asking(lambda frozen: frozen.respond(key, args, kwargs, lane))
         self._asks.append(ask)
         self._open.add(number)
+        self.asked = number + 1
         if isinstance(given, Answer):
             self._hand_over(number, given)
         return given  # type: ignore[no-any-return]
@@ -139,7 +142,7 @@ class RecordHead:
             return _finite(read())
         except DeterminismError as error:
             question = {"method": "now", "clock": clock}
-            found = Divergence("exhausted", error.message, ask=len(self._asks), question=question)
+            found = Divergence("exhausted", error.message, ask=self.asked, question=question)
             if self.diverged is None:
                 self.diverged = found
             raise Diverged(found) from None
@@ -176,12 +179,12 @@ class RecordHead:
         self._open.discard(number)
         ask = self._asks[number]
         ask.value, ask.error = answer.value, None if answer.error is None else taped_error(answer.error)
-        if len(self._asks) != number + 1:
-            ask.by, ask.rank = len(self._asks), self._rank
+        if self.asked != number + 1:
+            ask.by, ask.rank = self.asked, self._rank
         self._rank += 1
 
     def said(self, item: dict[str, Any]) -> None:
-        self._said.append({**item, "at": len(self._asks)})
+        self._said.append({**item, "at": self.asked})
 
     def escaped(self, divergence: Divergence) -> None:
         """A door reached live is nothing to report while everything is live."""
@@ -195,6 +198,8 @@ class RecordHead:
 
 
 def _finite(reading: int | float) -> int | float:
+    if type(reading) is int:
+        return reading
     if isinstance(reading, bool) or not isinstance(reading, int | float) or not math.isfinite(reading):
         raise DeterminismError(f"the clock said {reading!r}, which is not a finite number")
     return reading
@@ -217,7 +222,8 @@ class PlayHead:
         self._plain = None if lanes is None else PlainMatcher(lanes)
         self._matching: Matching = matching
         self._matcher: Matcher = LaneMatcher(())
-        self._asked = 0
+        # How many questions of this call were asked, those that diverged too.
+        self.asked = 0
         self._ranks: dict[int, tuple[int, int]] = {}
         # A heap of (rank, by, ask, answer); no two have one rank.
         self._waiting: list[tuple[int, int, int, Answer]] = []
@@ -227,16 +233,12 @@ class PlayHead:
         self.diverged: Divergence | None = None
 
     @property
-    def asked(self) -> int:
-        return self._asked
-
-    @property
     def held(self) -> bool:
         """Whether an answer waits for its place in the recorded order."""
         return bool(self._waiting)
 
     def begin(self, call: TapeCall) -> None:
-        self._asked = 0
+        self.asked = 0
         self._waiting = []
         self._next_rank = 0
         self._said = []
@@ -268,7 +270,7 @@ class PlayHead:
     def respond(
         self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None
     ) -> Answer | _Word:
-        number = self._asked
+        number = self.asked
         self._count("respond")
         try:
             index, ask = self._matcher.respond(key, args, kwargs, lane)
@@ -285,7 +287,7 @@ class PlayHead:
         return HELD
 
     def _count(self, kind: str) -> None:
-        self._asked += 1
+        self.asked += 1
         self._counts[kind] += 1
         if self.diverged is not None:
             raise Diverged(self.diverged)
@@ -297,7 +299,7 @@ class PlayHead:
             expected=divergence.expected,
             actual=divergence.actual,
             question=divergence.question,
-            ask=self._asked - 1,
+            ask=self.asked - 1,
         )
         return Diverged(self.diverged)
 
@@ -305,7 +307,7 @@ class PlayHead:
         """(ask, answer) of every answer that may be handed over now, in the recorded order."""
         out: list[tuple[int, Answer]] = []
         # Below the next rank: its turn has passed, since a higher one was released late.
-        while self._waiting and self._waiting[0][0] <= self._next_rank and self._waiting[0][1] <= self._asked:
+        while self._waiting and self._waiting[0][0] <= self._next_rank and self._waiting[0][1] <= self.asked:
             out.append(self._pop())
         return out
 
@@ -327,7 +329,7 @@ class PlayHead:
             self.diverged = divergence
 
     def said(self, item: dict[str, Any]) -> None:
-        self._said.append({**item, "at": self._asked})
+        self._said.append({**item, "at": self.asked})
 
     def end(self, outcome: Outcome) -> CallReplay:
         unread = None if self._matcher is self._plain else self._matcher.unread()

@@ -163,9 +163,9 @@ class HandlerSession:
 
     def _line(self, event: on.LineReceived) -> list[do.Command]:
         message = self._peer.receive(event.line)
+        if type(message) is Request:
+            return self._request(message)
         match message:
-            case Request():
-                return self._request(message)
             case Reply():
                 return self._reply(message)
             case Notification(method, params):
@@ -192,8 +192,8 @@ class HandlerSession:
         frames = self._questions.ask(request)
         if self._questions.broken is not None:
             return self._broke(self._questions.broken)
-        if len(frames) == 1 and not self._held_timer and not self._questions.waiting:
-            return [do.SendFrame(frames[0])]
+        if isinstance(frames, bytes):
+            return [do.SendFrame(frames)] if not self._held_timer else [do.SendFrame(frames), *self._quiet_again()]
         return [*map(do.SendFrame, frames), *self._quiet_again()]
 
     def _quiet_again(self) -> list[do.Command]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from playhead import jsontext
 from playhead.engine.determinism import check_draw
@@ -22,14 +22,13 @@ from playhead.wire.message import Id, Request
 from playhead.wire.peer import Peer
 
 TESTIMONY = ("span", "note", "observe")
-R = TypeVar("R")
 
 
 class Head(Protocol):
     """What answers a call's questions: engine.heads.RecordHead or PlayHead."""
 
-    @property
-    def asked(self) -> int: ...
+    asked: int
+
     @property
     def held(self) -> bool: ...
     def now(self, clock: str, lane: str | None) -> int | float: ...
@@ -57,6 +56,8 @@ class Questions:
         self._request_id: Id = 0
         # Asks that were refused for their params: they have a number and no place with the head.
         self._skipped: list[int] = []
+        # How many questions have come in, those included.
+        self._asks = 0
         # Why the conversation cannot go on: an ask that is out of number.
         self.broken: str | None = None
         self.refused = 0
@@ -77,6 +78,7 @@ class Questions:
         self._cancelled = False
         self._open = {}
         self._skipped = []
+        self._asks = 0
 
     def cancel(self) -> list[bytes]:
         """The call is to end: what waits is refused, and so is whatever is asked from now on."""
@@ -94,8 +96,8 @@ class Questions:
         self._open = {}
         return frames
 
-    def ask(self, request: Request) -> list[bytes]:
-        """The answer to a request, unless it comes later, and every answer that may be handed over by now."""
+    def ask(self, request: Request) -> bytes | list[bytes]:
+        """The answer to a request, if that is all that may be handed over by now; else everything that may."""
         if self._dispatcher is None:
             self._dispatcher = Dispatcher(
                 {"now": self._now, "random": self._random, "respond": self._respond, "respond.settle": self._settle},
@@ -103,10 +105,11 @@ class Questions:
             )
         self._request_id = request.id
         frame = self._dispatcher.answer(request)
-        if frame is not None and (self._head is None or not self._head.held):
-            return [frame]
-        assert self._head is not None
-        released = self._released(self._head.released())
+        head = self._head
+        if frame is not None and (head is None or not head.held):
+            return frame
+        assert head is not None
+        released = self._released(head.released())
         return released if frame is None else [frame, *released]
 
     def release_one(self) -> list[bytes]:
@@ -137,19 +140,36 @@ class Questions:
     # --- the methods behind the dispatcher ---
 
     def _now(self, params: Any) -> Any:
-        return self._asking(params, wire.clock, _now)
+        head = self._next_ask(params)
+        clock = wire.clock(params) if "clock" in params else "wall"
+        lane = wire.optional_text(params, "lane") if "lane" in params else None
+        try:
+            return head.now(clock, lane)
+        except Diverged as found:
+            raise _refusal(found.divergence) from None
 
     def _random(self, params: Any) -> Any:
-        return self._asking(params, _draw, _random)
+        head = self._next_ask(params)
+        try:
+            draw = check_draw(params) if "draw" in params else None
+        except ValueError as error:
+            raise wire.InvalidParams(str(error)) from None
+        lane = wire.optional_text(params, "lane") if "lane" in params else None
+        try:
+            return head.random(draw, lane)
+        except Diverged as found:
+            raise _refusal(found.divergence) from None
 
     def _respond(self, params: Any) -> Any:
-        return self._asking(params, wire.question, self._responding)
-
-    def _responding(
-        self, head: Head, lane: str | None, asked: tuple[str, list[Any] | None, dict[str, Any] | None]
-    ) -> Any:
+        head = self._next_ask(params)
+        key = wire.text(params, "key")
+        args, kwargs = wire.arguments(params) if "args" in params or "kwargs" in params else (None, None)
+        lane = wire.optional_text(params, "lane") if "lane" in params else None
         number = head.asked
-        given = head.respond(*asked, lane)
+        try:
+            given = head.respond(key, args, kwargs, lane)
+        except Diverged as found:
+            raise _refusal(found.divergence) from None
         if given is PRODUCE:
             return _PRODUCE
         if given is HELD:
@@ -163,60 +183,48 @@ class Questions:
         if ("value" in params) == ("error" in params):
             raise wire.InvalidParams("a settlement has a value or an error")
         answer = Answer(params["value"]) if "value" in params else Answer(None, wire.error_object(params["error"]))
+        if head.asked != self._asks - len(self._skipped):
+            self._note_skipped()
+        number = ask
+        if self._skipped:
+            number -= bisect_left(self._skipped, ask)
         try:
             if ask in self._skipped:
                 raise NoSuchAsk
-            head.settle(ask - bisect_left(self._skipped, ask), answer)
+            head.settle(number, answer)
         except NoSuchAsk:
             found = Divergence("escaped", f"settled ask {ask}, which it was not asked to produce", ask=ask)
             head.escaped(found)
             raise _refusal(found) from None
         return _DONE
 
-    def _asking(
-        self, params: Any, read: Callable[[dict[str, Any]], R], question: Callable[[Head, str | None, R], Any]
-    ) -> Any:
+    def _next_ask(self, params: Any) -> Head:
+        """Who answers the question, which has to be the next by its number."""
         head = self._open_call(params)
         if self._cancelled:
             raise RpcError(wire.CANCELLED, "the call was cancelled")
-        ask = wire.integer(params, "ask")
-        before = head.asked
-        if ask != before + len(self._skipped):
-            self.broken = f"ask {ask} where {before + len(self._skipped)} comes next"
+        asks, ask = self._asks, params.get("ask")
+        if head.asked != asks - len(self._skipped):
+            self._note_skipped()
+        if ask != asks or type(ask) is not int:
+            self.broken = f"ask {wire.integer(params, 'ask')} where {asks} comes next"
             raise RpcError(wire.INVALID_PARAMS, self.broken)
-        try:
-            return question(head, wire.optional_text(params, "lane"), read(params))
-        except Diverged as found:
-            raise _refusal(found.divergence) from None
-        finally:
-            # Refused for its params, or for a source that failed: the head has no place for it, and its number is
-            # used up.
-            if head.asked == before:
-                self._skipped.append(ask)
+        self._asks = asks + 1
+        return head
+
+    def _note_skipped(self) -> None:
+        # Refused for its params, or for a source that failed: the head has no place for it, and its number is used up.
+        self._skipped.append(self._asks - 1)
 
     def _open_call(self, params: Any) -> Head:
         if type(params) is not dict:
             raise wire.InvalidParams("params is an object")
-        call = wire.integer(params, "call")
-        if call != self._call or self._head is None:
+        call = params.get("call")
+        if call != self._call or type(call) is not int or self._head is None:
+            call = wire.integer(params, "call")
             self.refused += 1
             raise RpcError(wire.NO_SUCH_CALL, f"call {call} is not open")
         return self._head
-
-
-def _now(head: Head, lane: str | None, clock: str) -> Any:
-    return head.now(clock, lane)
-
-
-def _random(head: Head, lane: str | None, draw: dict[str, Any] | None) -> Any:
-    return head.random(draw, lane)
-
-
-def _draw(params: dict[str, Any]) -> dict[str, Any] | None:
-    try:
-        return check_draw(params)
-    except ValueError as error:
-        raise wire.InvalidParams(str(error)) from None
 
 
 # As JSON text: these go out once for every question.

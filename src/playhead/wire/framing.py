@@ -29,6 +29,9 @@ class LineDecoder:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Every line that `data` completes. FrameTooLarge if one, finished or not, is over the limit."""
+        if data.find(b"\n") == len(data) - 1 <= self._limit and not self._parts:
+            # One line, and all of it: what two ends that take turns send.
+            return [data[:-1]]
         may_be_too_large = self._size + len(data) > self._limit
         lines = data.split(b"\n")
         rest = lines.pop()

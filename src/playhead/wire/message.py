@@ -69,17 +69,17 @@ def read_message(line: bytes) -> Message:
         frame = jsontext.loads(line, depth=jsontext.MAX_DEPTH + FRAME_LEVELS)
     except JSONTextError as error:
         return _unreadable(line, error)
+    if type(frame) is dict and "id" in frame and "method" in frame and frame.get("jsonrpc") == "2.0":
+        method, message_id = frame["method"], frame["id"]
+        if type(method) is str and type(message_id) is int:
+            return Request(message_id, method, frame.get("params"))
     if type(frame) is list and _FRAME_MARK.search(line) is not None:
         # Dropped as stray it would be waited for until the call's time is over.
         return Malformed("batches are not spoken: one message a line", quoted(line))
     if type(frame) is not dict or frame.get("jsonrpc") != "2.0":
         return Stray(quoted(line))
-    method = frame.get("method")
-    if method is not None:
-        message_id = frame.get("id")
-        if type(method) is str and type(message_id) is int:
-            return Request(message_id, method, frame.get("params"))
-        return _call(frame, method, line)
+    if frame.get("method") is not None:
+        return _call(frame, frame["method"], line)
     if "result" in frame or "error" in frame:
         return _response(frame, line)
     return Malformed("a frame has a method, a result or an error; this one has none", quoted(line))

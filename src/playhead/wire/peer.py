@@ -49,6 +49,8 @@ class Peer(Generic[Tag]):
     def result(message_id: Id, result: Any) -> bytes:
         """A response frame. `result` is a value, or bytes that are its JSON text already."""
         text = result if type(result) is bytes else jsontext.dumps(result)
+        if type(message_id) is int:
+            return b'{"jsonrpc":"2.0","id":%d,"result":%b}\n' % (message_id, text)
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (_id_text(message_id), text)
 
     @staticmethod
