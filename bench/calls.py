@@ -25,8 +25,8 @@ FEW = 30
 _SIZES = {
     "tiny": (60, 3, 1, 100),
     "quick": (300, 12, 3, 1000),
-    "normal": (300, 20, 7, 2000),
-    "full": (300, 20, 15, 2000),
+    "normal": (300, 14, 15, 2000),
+    "full": (300, 20, 25, 2000),
 }
 # Some thousand calls of each kind: a figure is of code that the interpreters have had time to specialize or compile.
 WARM_UP_PAIRS = {"tiny": 2, "quick": 8, "normal": 8, "full": 8}

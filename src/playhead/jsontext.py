@@ -318,6 +318,8 @@ def dumps(value: object) -> bytes:
     Raises NotCanonical, with the pointer, for what JSON cannot carry: NaN, infinities, integers beyond float64,
     keys that are not strings, cycles, every other type. No limit of depth.
     """
+    if type(value) is int and -_SAFE_INTEGER < value < _SAFE_INTEGER:
+        return b"%d" % value
     if (text := _common_number(value)) is not None:
         return text
     proved = _proved(value, PLAIN)

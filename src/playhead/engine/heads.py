@@ -84,11 +84,8 @@ class RecordHead:
         self.diverged: Divergence | None = None
         # How many questions of this call have a place on the tape.
         self.asked = 0
-
-    @property
-    def held(self) -> bool:
-        """Whether an answer of a frozen scenario waits for its place in the recorded order."""
-        return self._frozen is not None and self._frozen.held
+        # Whether an answer of a frozen scenario waits for its place in the recorded order.
+        self.held = False
 
     def begin(self, call: TapeCall) -> None:
         self.asked = 0
@@ -98,6 +95,7 @@ class RecordHead:
         self._rank = 0
         if self._frozen is not None:
             self._frozen.begin(call)
+            self.held = False
 
     def now(self, clock: str, lane: str | None) -> int | float:
         if self._frozen is not None:
@@ -139,7 +137,8 @@ class RecordHead:
 
     def _reading(self, read: Clock, clock: str) -> int | float:
         try:
-            return _finite(read())
+            reading = read()
+            return reading if type(reading) is int else _finite(reading)
         except DeterminismError as error:
             question = {"method": "now", "clock": clock}
             found = Divergence("exhausted", error.message, ask=self.asked, question=question)
@@ -150,21 +149,24 @@ class RecordHead:
     def _asking(self, question: Callable[[PlayHead], Any]) -> Any:
         assert self._frozen is not None
         try:
-            return question(self._frozen)
+            given = question(self._frozen)
         except Diverged as found:
             if self.diverged is None:
                 self.diverged = found.divergence
             raise
+        self.held = self._frozen.held
+        return given
 
     def released(self) -> list[tuple[int, Answer]]:
         """Answers of a frozen scenario that may be handed over by now."""
-        return [] if self._frozen is None else self._handing_over(self._frozen.released())
+        return [] if self._frozen is None else self._handing_over(self._frozen, self._frozen.released())
 
     def release_one(self) -> list[tuple[int, Answer]]:
         """The first of those that wait, out of turn: nothing else has moved for too long."""
-        return [] if self._frozen is None else self._handing_over(self._frozen.release_one())
+        return [] if self._frozen is None else self._handing_over(self._frozen, self._frozen.release_one())
 
-    def _handing_over(self, out: list[tuple[int, Answer]]) -> list[tuple[int, Answer]]:
+    def _handing_over(self, frozen: PlayHead, out: list[tuple[int, Answer]]) -> list[tuple[int, Answer]]:
+        self.held = frozen.held
         for number, answer in out:
             self._hand_over(number, answer)
         return out
@@ -198,8 +200,6 @@ class RecordHead:
 
 
 def _finite(reading: int | float) -> int | float:
-    if type(reading) is int:
-        return reading
     if isinstance(reading, bool) or not isinstance(reading, int | float) or not math.isfinite(reading):
         raise DeterminismError(f"the clock said {reading!r}, which is not a finite number")
     return reading
@@ -224,6 +224,8 @@ class PlayHead:
         self._matcher: Matcher = LaneMatcher(())
         # How many questions of this call were asked, those that diverged too.
         self.asked = 0
+        # Whether an answer waits for its place in the recorded order.
+        self.held = False
         self._ranks: dict[int, tuple[int, int]] = {}
         # A heap of (rank, by, ask, answer); no two have one rank.
         self._waiting: list[tuple[int, int, int, Answer]] = []
@@ -232,14 +234,10 @@ class PlayHead:
         self._counts = {"now": 0, "random": 0, "respond": 0}
         self.diverged: Divergence | None = None
 
-    @property
-    def held(self) -> bool:
-        """Whether an answer waits for its place in the recorded order."""
-        return bool(self._waiting)
-
     def begin(self, call: TapeCall) -> None:
         self.asked = 0
         self._waiting = []
+        self.held = False
         self._next_rank = 0
         self._said = []
         self._counts = {"now": 0, "random": 0, "respond": 0}
@@ -284,6 +282,7 @@ class PlayHead:
             return answer
         by, rank = place
         heappush(self._waiting, (rank, by, number, answer))
+        self.held = True
         return HELD
 
     def _count(self, kind: str) -> None:
@@ -313,6 +312,7 @@ class PlayHead:
 
     def _pop(self) -> tuple[int, Answer]:
         rank, _, number, answer = heappop(self._waiting)
+        self.held = bool(self._waiting)
         self._next_rank = max(self._next_rank, rank + 1)
         return number, answer
 

@@ -74,7 +74,8 @@ class Process:
         self.stderr = self._popen.stderr.fileno()
         for fd in (self._stdin, self.stdout, self.stderr):
             os.set_blocking(fd, False)
-        self._unwritten: deque[bytes] = deque()
+        # What the pipe has not taken yet.
+        self.unwritten: deque[bytes] = deque()
         self._stderr_to = launch.stderr_to
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
@@ -86,15 +87,11 @@ class Process:
         """The descriptor to wait for when `unwritten`; None once closed."""
         return self._stdin
 
-    @property
-    def unwritten(self) -> bool:
-        return bool(self._unwritten)
-
     def write(self, data: bytes) -> None:
         """Write what the pipe takes now and keep the rest."""
         if self._stdin is None:
             return
-        if not self._unwritten:
+        if not self.unwritten:
             try:
                 written = os.write(self._stdin, data)
             except BlockingIOError:
@@ -105,29 +102,29 @@ class Process:
             if written == len(data):
                 return
             data = data[written:]
-        self._unwritten.append(data)
+        self.unwritten.append(data)
 
     def write_more(self) -> None:
         """Go on with what was kept: the pipe takes bytes again."""
-        while self._unwritten and self._stdin is not None:
-            data = self._unwritten[0]
+        while self.unwritten and self._stdin is not None:
+            data = self.unwritten[0]
             try:
                 # Slices of a view: a large frame is not copied again for every pipeful.
                 written = os.write(self._stdin, data[:WRITE_BYTES] if len(data) > WRITE_BYTES else data)
             except BlockingIOError:
                 return
             except OSError:
-                self._unwritten.clear()
+                self.unwritten.clear()
                 return
             if written == len(data):
-                self._unwritten.popleft()
+                self.unwritten.popleft()
             else:
-                self._unwritten[0] = memoryview(data)[written:]  # type: ignore[assignment]
+                self.unwritten[0] = memoryview(data)[written:]  # type: ignore[assignment]
 
     def close_input(self) -> None:
         if self._stdin is not None:
             self._stdin = None
-            self._unwritten.clear()
+            self.unwritten.clear()
             assert self._popen.stdin
             with contextlib.suppress(OSError):
                 self._popen.stdin.close()
