@@ -212,3 +212,39 @@ def test_of_two_records_racing_for_one_path_one_is_there_and_whole(playhead, tmp
         assert lost.json["error"]["kind"] == "usage"
     assert list(folder.iterdir()) == [out]
     assert playhead("show", out, "--json").status == 0
+
+
+LATE = """
+import json, os, pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+def answer(result):
+    line = json.loads(sys.stdin.readline())
+    if callable(result):
+        result = result()
+    os.write(1, json.dumps({"jsonrpc": "2.0", "id": line["id"], "result": result}).encode() + b"\\n")
+def output():
+    (folder / "told").write_text(str(os.getpid()))
+    while not (folder / "go").exists():
+        time.sleep(0.002)
+    return {"output": "done"}
+about = {"name": "late", "version": "1", "language": "python", "runtime": "CPython"}
+answer({"protocol": 1, "handler": about, "functions": ["handler"], "capabilities": {}, "constants": {}})
+answer(output)
+(folder / "answered").write_text("")
+answer({})
+"""
+
+
+def test_an_answer_in_the_pipe_counts_although_the_daemon_was_kept_from_reading_it_in_time(playhead, tape, tmp_path):
+    (tmp_path / "late.py").write_text(LATE)
+    command = ["--", sys.executable, str(tmp_path / "late.py"), str(tmp_path)]
+    running = playhead.start("verify", tape([{}], ["done"]), "--timeout", "0.5", *command)
+    appeared(tmp_path / "told")
+    told = time.monotonic()
+    os.kill(running.pid, signal.SIGSTOP)
+    (tmp_path / "go").write_text("")
+    appeared(tmp_path / "answered")
+    while time.monotonic() < told + 1.0:  # The limit itself has to pass.
+        time.sleep(0.01)
+    os.kill(running.pid, signal.SIGCONT)
+    assert running.wait().status == 0
