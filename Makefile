@@ -6,7 +6,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types test-interpreters bench bench-check protocol docs clean check
+.PHONY: help demo test lint types test-kills test-interpreters bench bench-check protocol docs clean check
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -44,6 +44,9 @@ types: $(VENV)/.ready $(NODE_MODULES)/.ready
 	$(RUN)/mypy
 	cd clients/python && ../../$(RUN)/mypy --strict playhead_client
 
+test-kills: $(VENV)/.ready ## Two web services under load, killed at 50 random moments each
+	PLAYHEAD_KILLS=50 $(RUN)/python -m pytest -n 2 tests/services/test_kills.py
+
 test-interpreters: $(VENV)/.ready $(NODE_MODULES)/.ready ## The core tests on every other Python found (3.11 and newer; the client from 3.9)
 	$(RUN)/python tools/interpreters.py
 
@@ -59,7 +62,7 @@ protocol: $(VENV)/.ready ## Generate protocol/openrpc.json
 docs: $(VENV)/.ready ## Generate docs/reference and build docs/site
 	$(RUN)/python tools/docs.py
 
-check: test test-interpreters ## Everything that is quick enough to run before a commit
+check: test test-kills test-interpreters ## Everything that is quick enough to run before a commit
 
 clean:
 	rm -rf $(VENV) .venv-* demo dist build docs/site .pytest_cache .mypy_cache .ruff_cache

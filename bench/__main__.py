@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import calls, memory, micro, report, startup
+from bench import attached, calls, memory, micro, report, startup
 from bench.machine import load, machine, versions
 from bench.measure import Figure, Size
 from playhead.__main__ import relax_collector
@@ -68,6 +68,11 @@ def _groups() -> dict[str, Group]:
     groups["memory"] = Group(memory.memory)
     for language in ("python", "node"):
         groups[f"events.{language}"] = Group(partial(calls.events, language), needs_node=language == "node")
+    for language in ("python", "node"):
+        groups[f"attached.{language}"] = Group(
+            partial(attached.attached, language), True, language == "node", partial(attached.profile, language)
+        )
+    groups["attached.memory"] = Group(attached.daemon_memory)
     groups["micro"] = Group(micro.micro)
     return groups
 
@@ -133,7 +138,7 @@ def _measure(
         figures = group.measure(size, folder)
         if check:
             figures = [replace(each, bar=each.bar if each.bar and each.bar.busy else None) for each in figures]
-    except memory.NoRoom as error:
+    except (memory.NoRoom, attached.Missing) as error:
         skipped.append({"name": name, "reason": str(error)})
         return [], []
     missed = [figure for figure in figures if figure.ok is False]

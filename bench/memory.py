@@ -101,20 +101,25 @@ def _peak(arguments: list[str], handler: Path, place: Path) -> Peak:
         # The spools lie where the room was looked for.
         env={**os.environ, "TMPDIR": str(place)},
     ) as process:
-        pause = SAMPLE_SECONDS
-        while True:
-            # A sample walks the page tables of what it looks at: rarer the longer it goes on, with 1 % of its time.
-            before = time.monotonic()
-            _sample(process.pid, str(handler), peak)
-            try:
-                process.wait(max(pause, 100 * (time.monotonic() - before)))
-                break
-            except subprocess.TimeoutExpired:
-                continue
+        watch(process, str(handler), peak)
         assert process.stderr
         if process.returncode != 0:
             raise AssertionError(f"playhead {arguments[0]} ended with {process.returncode}: {process.stderr.read()!r}")
     return peak
+
+
+def watch(process: subprocess.Popen[bytes], handler: str, peak: Peak) -> None:
+    """Look at the process and what it started, but not at the handler, until it has ended."""
+    pause = SAMPLE_SECONDS
+    while True:
+        # A sample walks the page tables of what it looks at: rarer the longer it goes on, with 1 % of its time.
+        before = time.monotonic()
+        _sample(process.pid, handler, peak)
+        try:
+            process.wait(max(pause, 100 * (time.monotonic() - before)))
+            break
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def _sample(daemon: int, handler: str, peak: Peak) -> None:

@@ -41,7 +41,9 @@ def tells_proportions() -> bool:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
+    # A process is the child of the thread that started it.
+    lists = [_read(str(path)) for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for text in lists for child in text.split()]
 
 
 def _runs(pid: int, what: str) -> bool:

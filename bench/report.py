@@ -22,6 +22,13 @@ between events that ask 30 and events that ask 300 times, with daemon and handle
 the time that the two had there, which is what the clock would say if nobody else wanted it. Recording, a `respond` is
 two messages each way: the question, and what the handler's producer came to. A handler's own start and end is
 measured with a driver of a few lines in place of playhead.
+
+What a recorded effect costs an attached application is what calls that ask 20 times take above calls that ask nothing,
+less what they take above them where nothing is recorded; it is the application's side alone. Beside it stands another
+recorder of the same tape format with the same function and the same answers, its tape on the same disk. That one has
+all its work in the application; playhead has the rest in its daemon, whose own time is given too. All wait for the tape
+after every few calls, so neither puts off work to where it is not measured. In Node an effect is answered in a turn of
+its own unless it says otherwise.
 """
 
 
@@ -105,7 +112,7 @@ def write(folder: Path, results: dict[str, Any]) -> None:
     (folder / "README.md").write_text(page(results), encoding="utf-8")
 
 
-_GROUPS = ("calls", "help", "verify", "memory", "events", "micro")
+_GROUPS = ("calls", "help", "verify", "memory", "events", "attached", "micro")
 
 
 def _order(name: str) -> int:

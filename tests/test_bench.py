@@ -57,7 +57,7 @@ FIGURE = {
     "properties": {
         "name": {"type": "string", "pattern": r"^[a-z_]+([.-][a-z0-9_-]+)*$"},
         "title": TEXT,
-        "unit": {"enum": ["µs", "ms", "MB", "events/s"]},
+        "unit": {"enum": ["µs", "ms", "MB", "bytes", "events/s"]},
         "median": NUMBER,
         "least": NUMBER,
         "most": NUMBER,
@@ -123,6 +123,14 @@ FIGURES = {
         "memory.verify.growth.300",
     },
     "events.python": {"events.python.recorded", "events.python.replayed"},
+    "attached.python": {
+        f"attached.python.{what}{side}"
+        for what in ("effect", "call")
+        for side in ("", ".plain", ".context", ".policy", ".xag")
+    }
+    | {f"attached.python.gated.{way}" for way in ("off", "functions", "where", "sample", "enabled", "declared")}
+    | {f"attached.python.{what}" for what in ("daemon", "daemon.policy", "tape", "tape.xag")},
+    "attached.memory": {"attached.memory.100", "attached.memory.300", "attached.memory.growth.300"},
     "micro": {
         "micro.canonical_bytes",
         "micro.canonical_bytes.json",
@@ -158,6 +166,32 @@ def test_the_groups_of_node_have_the_figures_of_python(tmp_path: Path) -> None:
     names = {figure["name"].replace("node", "python") for figure in results["figures"]}
     expected = FIGURES["calls.python"] | FIGURES["verify.python"] | FIGURES["events.python"]
     assert {name for name in names if not name.endswith(".cpu")} == expected
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_an_attached_application_of_node_is_measured_however_its_effects_answer(tmp_path: Path) -> None:
+    done = bench(tmp_path, "attached.node")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    if results["runs"][0]["skipped"]:
+        pytest.skip("@xag/flight-recorder is not installed")
+    check(results)
+    names = {figure["name"] for figure in results["figures"] if not figure["name"].endswith(".cpu")}
+    sides = {
+        "": ("", ".plain", ".policy", ".xag"),
+        ".at-once": ("", ".plain", ".xag"),
+        ".microtask": ("", ".plain", ".xag"),
+    }
+    assert names == {
+        *(
+            f"attached.node.{what}{world}{side}"
+            for what in ("effect", "call")
+            for world in sides
+            for side in sides[world]
+        ),
+        *(f"attached.node.gated.{way}" for way in ("off", "functions", "where", "sample")),
+        *(f"attached.node.{what}" for what in ("daemon", "daemon.policy", "tape", "tape.xag")),
+    }
 
 
 def test_every_group_is_tested_here() -> None:

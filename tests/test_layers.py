@@ -48,6 +48,8 @@ ALLOWED = {
     # jsonrpcserver's package loads jsonschema; only its dispatcher is loaded, past the package.
     ("playhead.wire.dispatch", "importlib"),
     ("playhead.wire.dispatch", "sys"),
+    # google-re2 is loaded with the first expression of a policy.
+    ("playhead.engine.policy_expressions", "importlib"),
 }
 
 # Libraries that one module, or one folder, knows.
@@ -58,10 +60,21 @@ KNOWN_BY = {
     "oslash": "playhead.wire.dispatch",
     "click": "playhead.cli",
     "rich": "playhead.cli",
+    "obstore": "playhead.runtime.stores",
+    "re2": "playhead.engine.policy_expressions",
 }
 
 # Where modules are loaded by name: each for start-up time.
-BY_NAME = {"playhead", "playhead.cli.main", "playhead.wire.dispatch"}
+BY_NAME = {
+    "playhead",
+    "playhead.cli.main",
+    "playhead.wire.dispatch",
+    "playhead.engine.policy_expressions",
+    "playhead.runtime.policies",
+    # What only tapes need that are no recordings, or not our own.
+    "playhead.daemon",
+    "playhead.runtime.runs",
+}
 
 
 @dataclass(frozen=True)
@@ -135,7 +148,9 @@ def table(path: Path, name: str) -> list[str]:
     raise AssertionError(f"{path} has no table {name}")
 
 
-COMMANDS = [f"playhead.cli.{name}" for name in table(SRC / "playhead" / "cli" / "main.py", "_COMMANDS")]
+COMMANDS = [
+    f"playhead.cli.{name.replace('-', '_')}" for name in table(SRC / "playhead" / "cli" / "main.py", "_COMMANDS")
+]
 
 
 def layer_of(module: str) -> str:

@@ -42,6 +42,9 @@ REGISTRY: Registry[Any] = Registry().with_resources(
     for path in [PROTOCOL / "methods.json", *SCHEMA.rglob("*.json")]
 )
 METHODS: dict[str, Any] = {method["name"]: method for method in load(PROTOCOL / "methods.json")["methods"]}
+# Between a client and the daemon that it started: some have the name of a method above.
+SERVE: dict[str, Any] = {method["name"]: method for method in load(PROTOCOL / "methods.json")["serve"]}
+ALL_METHODS = [*METHODS.values(), *SERVE.values()]
 ERRORS: list[dict[str, Any]] = load(PROTOCOL / "errors.json")["errors"]
 SPEC = (PROTOCOL / "spec.md").read_text(encoding="utf-8")
 README = (PROTOCOL / "README.md").read_text(encoding="utf-8")
@@ -64,10 +67,17 @@ def walk(value: Any) -> Iterator[Any]:
 
 def test_every_method_has_the_same_members() -> None:
     members = ["name", "direction", "kind", "summary", "since", "params", "result", "faults"]
+    directions = {
+        "methods": ("daemon->handler", "handler->daemon"),
+        "serve": ("client->daemon", "daemon->client"),
+    }
     assert len(METHODS) == len(load(PROTOCOL / "methods.json")["methods"])
-    for name, method in METHODS.items():
+    assert len(SERVE) == len(load(PROTOCOL / "methods.json")["serve"])
+    rows = [(name, method, "methods") for name, method in METHODS.items()]
+    rows += [(name, method, "serve") for name, method in SERVE.items()]
+    for name, method, table in rows:
         assert [member for member in method if member != "capability"] == members, name
-        assert method["direction"] in ("daemon->handler", "handler->daemon"), name
+        assert method["direction"] in directions[table], name
         assert method["kind"] in ("request", "notification"), name
         assert (method["result"] is None) == (method["kind"] == "notification"), name
         assert not (method["kind"] == "notification" and method["faults"]), name
@@ -76,7 +86,7 @@ def test_every_method_has_the_same_members() -> None:
 def test_every_schema_is_a_schema_and_every_reference_leads_somewhere() -> None:
     for path in [PROTOCOL / "methods.json", *SCHEMA.rglob("*.json")]:
         content = load(path)
-        sides = [method[side] for method in METHODS.values() for side in ("params", "result") if method[side]]
+        sides = [method[side] for method in ALL_METHODS for side in ("params", "result") if method[side]]
         for schema in sides if path.parent == PROTOCOL else [content]:
             Draft202012Validator.check_schema(schema)
         resolver = REGISTRY.resolver(path.as_uri())
@@ -88,7 +98,7 @@ def test_every_schema_is_a_schema_and_every_reference_leads_somewhere() -> None:
 def test_every_fault_of_a_method_is_in_the_table_of_errors() -> None:
     codes = [error["code"] for error in ERRORS]
     assert len(codes) == len(set(codes)) == len({error["name"] for error in ERRORS})
-    assert {code for method in METHODS.values() for code in method["faults"]} <= set(codes)
+    assert {code for method in ALL_METHODS for code in method["faults"]} <= set(codes)
     assert load(SCHEMA / "fault.schema.json")["properties"]["code"]["enum"] == codes
 
 
@@ -114,16 +124,27 @@ def test_a_schema_takes_its_own_examples(path: Path) -> None:
 
 
 def test_each_message_has_a_schema_and_each_method_an_example_of_each() -> None:
-    names = {
-        f"{name}.{message}"
-        for name, method in METHODS.items()
-        for message in (("request", "response") if method["kind"] == "request" else ("notification",))
-    }
-    assert {path.name.removesuffix(".schema.json") for path in (SCHEMA / "messages").iterdir()} == names
-    assert set(load(PROTOCOL / "examples" / "messages.json")) == {"about", *METHODS}
+    for methods, folder, examples in (
+        (METHODS, SCHEMA / "messages", "messages.json"),
+        (SERVE, SCHEMA / "messages" / "serve", "serve.json"),
+    ):
+        names = {
+            f"{file_name(name)}.{message}"
+            for name, method in methods.items()
+            for message in (("request", "response") if method["kind"] == "request" else ("notification",))
+        }
+        assert {path.name.removesuffix(".schema.json") for path in folder.iterdir() if path.is_file()} == names
+        assert set(load(PROTOCOL / "examples" / examples)) == {"about", *methods}
 
 
-@pytest.mark.parametrize("command", ["record", "verify", "run", "diff", "show", "demo", "error"])
+def file_name(method: str) -> str:
+    """A method of LSP has a name that no file has."""
+    return method.removeprefix("$/")
+
+
+@pytest.mark.parametrize(
+    "command", ["record", "verify", "run", "diff", "show", "convert", "check-tape", "demo", "error"]
+)
 def test_a_command_has_a_schema_for_its_json(command: str) -> None:
     assert (SCHEMA / "results" / f"{command}.schema.json").is_file()
 
@@ -298,6 +319,66 @@ def test_every_method_and_every_error_a_peer_can_meet_is_in_a_session() -> None:
     assert codes == {error["code"] for error in ERRORS} - {-32700, -32600, -32603, -32012, -32013}
 
 
+# Conversations of a client
+
+SERVE_SESSIONS = found(VECTORS / "serve", "*.json")
+
+
+@pytest.mark.parametrize("path", SERVE_SESSIONS)
+def test_every_frame_between_a_client_and_the_daemon_fits_its_schema(path: Path) -> None:
+    session = load(path)
+    assert session["name"]
+    assert session["what"]
+    assert session["exit"] in (0, 1)
+    open_requests: list[tuple[str, str]] = []
+    for number, step in enumerate(session["frames"]):
+        place = f"frame {number}"
+        assert ("frame" in step) != ("text" in step), place
+        if "text" in step:
+            assert step["from"] == "client", place
+            continue
+        frame = step["frame"]
+        name = frame.get("method")
+        if name is None and frame["id"] is None:
+            assert complaints(SCHEMA / "unreadable.schema.json", frame) == [], place
+        elif name is None:
+            asked = [method for identity, method in open_requests if identity == repr(frame["id"])]
+            # Where an id was used twice, the later request is refused; a text that is no frame is not looked into.
+            method = asked[-1] if asked else "shutdown"
+            open_requests = [entry for entry in open_requests if entry != (repr(frame["id"]), method)]
+            method = method if method in SERVE else "shutdown"
+            assert complaints(SCHEMA / "messages" / "serve" / f"{method}.response.schema.json", frame) == [], place
+        else:
+            if "id" in frame:
+                open_requests.append((repr(frame["id"]), name))
+            if name in SERVE:
+                kind = SERVE[name]["kind"]
+                assert SERVE[name]["direction"].split("->")[0] == step["from"], place
+                schema = SCHEMA / "messages" / "serve" / f"{file_name(name)}.{kind}.schema.json"
+                wrong = complaints(schema, frame)
+                # A frame that is answered with this is wrong on purpose.
+                assert wrong == [] or is_refused(session["frames"][number + 1 :], frame), f"{place}: {wrong}"
+    assert open_requests == []
+
+
+def is_refused(following: list[dict[str, Any]], frame: dict[str, Any]) -> bool:
+    answers = [step["frame"] for step in following if step["from"] == "daemon"]
+    return any(
+        answer.get("id") == frame.get("id") and answer.get("error", {}).get("code") in (-32602, -32600, -32002)
+        for answer in answers
+    )
+
+
+def test_every_method_of_attach_and_every_error_a_client_can_meet_is_in_a_conversation() -> None:
+    frames = [step["frame"] for param in SERVE_SESSIONS for step in load(param.values[0])["frames"] if "frame" in step]
+    commands = {path.name.removesuffix(".schema.json") for path in (SCHEMA / "results").iterdir()} | {"check-tape"}
+    assert {frame["method"] for frame in frames if "method" in frame} >= set(SERVE) - commands - {"random"}
+    codes = {frame["error"]["code"] for frame in frames if "error" in frame}
+    # No conversation shows a bug, or a result of 64 MiB.
+    possible = {code for method in SERVE.values() for code in method["faults"]} | {-32700, -32601}
+    assert codes == possible - {-32603, -32013}
+
+
 # Draws
 
 
@@ -335,6 +416,18 @@ def test_the_openrpc_document_names_every_method_and_every_reference_is_inside_i
     assert [method["name"] for method in document["methods"]] == list(METHODS)
     for method in document["methods"]:
         assert ("result" in method) == (METHODS[method["name"]]["kind"] == "request")
+    assert_every_reference_is_inside(document)
+
+
+def test_the_openrpc_document_of_serve_names_every_method_and_every_reference_is_inside_it() -> None:
+    document = load(PROTOCOL / "openrpc.serve.json")
+    assert [method["name"] for method in document["methods"]] == list(SERVE)
+    for method in document["methods"]:
+        assert ("result" in method) == (SERVE[method["name"]]["kind"] == "request")
+    assert_every_reference_is_inside(document)
+
+
+def assert_every_reference_is_inside(document: Any) -> None:
     for node in walk(document):
         if isinstance(node, dict) and isinstance(node.get("$ref"), str):
             target: Any = document
@@ -386,6 +479,7 @@ def test_every_sentence_names_what_holds_it_and_that_is_there() -> None:
 def test_the_spec_names_every_method_every_error_and_every_kind_of_divergence() -> None:
     words = {
         *METHODS,
+        *SERVE,
         *(str(error["code"]) for error in ERRORS),
         *load(SCHEMA / "divergence.schema.json")["properties"]["kind"]["enum"],
     }

@@ -1,6 +1,6 @@
-"""Writes what can be derived from the protocol's tables: the schema of each message, and openrpc.json.
+"""Writes what can be derived from the protocol's tables: the schema of each message, openrpc.json, openrpc.serve.json.
 
-Sources: protocol/methods.json, errors.json, examples/messages.json and schema/*.schema.json. Nothing that this writes
+Sources: protocol/methods.json, errors.json, examples/*.json and schema/**.schema.json. Nothing that this writes
 is edited by hand; tests/test_protocol.py fails where a written file differs. It imports nothing of the package.
 
     python tools/openrpc.py            write
@@ -10,6 +10,7 @@ is edited by hand; tests/test_protocol.py fails where a written file differs. It
 from __future__ import annotations
 
 import json
+import posixpath
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,17 +33,31 @@ def derived(protocol: Path = PROTOCOL) -> dict[Path, str]:
         for name, schema in message_schemas(method, examples[method["name"]]).items()
     }
     shared = {path.name.removesuffix(SUFFIX): _load(path) for path in sorted((protocol / "schema").glob(f"*{SUFFIX}"))}
-    files[protocol / "openrpc.json"] = openrpc(methods, errors, examples, shared)
+    files[protocol / "openrpc.json"] = openrpc(methods, errors, examples, shared, TITLE)
+    serve = {"protocol": methods["protocol"], "methods": methods["serve"]}
+    serve_examples = _load(protocol / "examples" / "serve.json")
+    files |= {
+        protocol / "schema" / "messages" / "serve" / f"{name}{SUFFIX}": schema
+        for method in serve["methods"]
+        for name, schema in message_schemas(method, serve_examples[method["name"]], "../../").items()
+    }
+    results = {
+        f"results/{path.name.removesuffix(SUFFIX)}": _load(path)
+        for path in sorted((protocol / "schema" / "results").glob(f"*{SUFFIX}"))
+    }
+    files[protocol / "openrpc.serve.json"] = openrpc(serve, errors, serve_examples, shared | results, TITLE_OF_SERVE)
     return {path: json.dumps(content, indent=2, ensure_ascii=False) + "\n" for path, content in files.items()}
 
 
-def message_schemas(method: dict[str, Any], examples: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The schemas of a method's messages by name, such as `handle.request`."""
+def message_schemas(method: dict[str, Any], examples: dict[str, Any], schema: str = "../") -> dict[str, dict[str, Any]]:
+    """The schemas of a method's messages by name, such as `handle.request`. `schema` leads to the folder schema/."""
     name, kind = method["name"], method["kind"]
+    # A method of LSP has a name that is no file name.
+    file = name.removeprefix("$/")
     members: dict[str, Any] = {"jsonrpc": {"const": "2.0"}}
     if kind == "request":
         members["id"] = {"type": ["integer", "string"]}
-    members |= {"method": {"const": name}, "params": _with_refs(method["params"], "../")}
+    members |= {"method": {"const": name}, "params": _with_refs(method["params"], schema)}
     call = {
         "$schema": DIALECT,
         "title": f"{name}: {kind}, {method['direction']}",
@@ -53,7 +68,7 @@ def message_schemas(method: dict[str, Any], examples: dict[str, Any]) -> dict[st
         "examples": examples[kind],
     }
     if kind == "notification":
-        return {f"{name}.notification": call}
+        return {f"{file}.notification": call}
     answer = {
         "$schema": DIALECT,
         "title": f"{name}: response",
@@ -62,9 +77,9 @@ def message_schemas(method: dict[str, Any], examples: dict[str, Any]) -> dict[st
         "properties": {
             "jsonrpc": {"const": "2.0"},
             "id": {"type": ["integer", "string"]},
-            "result": _with_refs(method["result"], "../"),
+            "result": _with_refs(method["result"], schema),
             "error": {
-                "$ref": f"../fault{SUFFIX}",
+                "$ref": f"{schema}fault{SUFFIX}",
                 "properties": {"code": {"enum": sorted({*method["faults"], *ALWAYS}, reverse=True)}},
             },
             "method": False,
@@ -72,26 +87,42 @@ def message_schemas(method: dict[str, Any], examples: dict[str, Any]) -> dict[st
         "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
         "examples": examples["response"],
     }
-    return {f"{name}.request": call, f"{name}.response": answer}
+    return {f"{file}.request": call, f"{file}.response": answer}
+
+
+TITLE = (
+    "playhead",
+    "Record and replay of handlers: the daemon calls a handler, the handler asks the daemon. "
+    "spec.md beside this file has the rules that no schema can say. x-direction says who sends the request.",
+)
+TITLE_OF_SERVE = (
+    "playhead serve",
+    "Record and replay for a client that starts the daemon: commands by request, and the recording of the "
+    "application that the client is in. spec.md beside this file has the rules that no schema can say. "
+    "x-direction says who sends the message.",
+)
 
 
 def openrpc(
-    methods: dict[str, Any], errors: list[dict[str, Any]], examples: dict[str, Any], shared: dict[str, Any]
+    methods: dict[str, Any],
+    errors: list[dict[str, Any]],
+    examples: dict[str, Any],
+    shared: dict[str, Any],
+    title: tuple[str, str],
 ) -> dict[str, Any]:
     """The OpenRPC 1.3 document. A method without `result` is a notification."""
     names = {error["code"]: error["name"] for error in errors}
     return {
         "openrpc": "1.3.2",
         "info": {
-            "title": "playhead",
+            "title": title[0],
             "version": str(methods["protocol"]),
-            "description": "Record and replay of handlers: the daemon calls a handler, the handler asks the daemon. "
-            "spec.md beside this file has the rules that no schema can say. x-direction says who sends the request.",
+            "description": title[1],
             "license": {"name": "Apache-2.0"},
         },
         "methods": [_openrpc_method(method, names, examples[method["name"]]) for method in methods["methods"]],
         "components": {
-            "schemas": {name: _inlined(schema, name) for name, schema in shared.items()},
+            "schemas": {_component(name): _inlined(schema, name) for name, schema in shared.items()},
             "errors": {
                 error["name"]: {"code": error["code"], "message": error["message"]}
                 for error in sorted(errors, key=lambda error: -error["code"])
@@ -151,7 +182,12 @@ def _with_refs(schema: Any, folder: str | None) -> Any:
 
 def _moved(reference: str, folder: str | None) -> str:
     name = reference.removeprefix("schema/")
-    return f"#/components/schemas/{name.removesuffix(SUFFIX)}" if folder is None else f"{folder}{name}"
+    return f"#/components/schemas/{_component(name.removesuffix(SUFFIX))}" if folder is None else f"{folder}{name}"
+
+
+def _component(name: str) -> str:
+    """The name of a schema, by its path in schema/, among the components: without the slash they may not have."""
+    return name.replace("/", ".")
 
 
 def _inlined(schema: Any, owner: str) -> Any:
@@ -162,9 +198,11 @@ def _inlined(schema: Any, owner: str) -> Any:
             if key == "$schema":
                 continue
             if key == "$ref" and value.startswith("#/"):
-                out[key] = f"#/components/schemas/{owner}{value.removeprefix('#')}"
+                out[key] = f"#/components/schemas/{_component(owner)}{value.removeprefix('#')}"
             elif key == "$ref":
-                out[key] = f"#/components/schemas/{value.removesuffix(SUFFIX)}"
+                file, _, inside = value.partition("#")
+                name = posixpath.normpath(posixpath.join(posixpath.dirname(owner), file.removesuffix(SUFFIX)))
+                out[key] = f"#/components/schemas/{_component(name)}{inside}"
             else:
                 out[key] = _inlined(value, owner)
         return out
@@ -180,7 +218,8 @@ def _load(path: Path) -> Any:
 def stale(protocol: Path = PROTOCOL) -> list[Path]:
     """Derived files that are missing or differ, and files among them that nothing derives."""
     files = derived(protocol)
-    left_over = {path for path in (protocol / "schema" / "messages").glob("*") if path not in files}
+    messages = (path for path in (protocol / "schema" / "messages").rglob("*") if path.is_file())
+    left_over = {path for path in messages if path not in files}
     return sorted(
         left_over
         | {path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text}

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { surroundings } from './src/running.mjs';
 import { serve } from './src/serve.mjs';
 import { report, takeStdio } from './src/stdio.mjs';
 
@@ -14,6 +15,8 @@ async function main(specifier) {
   if (specifier === undefined) return fail('usage: node host.mjs FILE');
   // First of all: what the file prints while it loads is no frame.
   takeStdio();
+  // Before the file is loaded: what it attaches records nothing here.
+  surroundings.hosted = true;
   let url;
   let loaded;
   try {

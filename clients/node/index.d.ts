@@ -138,3 +138,122 @@ export class NotJSON extends TypeError {
   /** The JSON Pointer of the part that is to blame. */
   readonly pointer: string;
 }
+
+// Recording in production: the application is the host, and starts a daemon of its own (`playhead serve`).
+
+/** Which calls are recorded, as data: all members that are there have to hold. */
+export interface GateData {
+  /** Names of functions; `*` stands for any characters, `?` for one. */
+  functions?: readonly string[];
+  /** JSON Pointers into the event, and the values that have to be there. */
+  where?: Readonly<Record<string, unknown>>;
+  /** The share of calls, from 0 to 1: by the trace where there is one, so that all services keep the same traces. */
+  sample?: number;
+}
+
+/** Asked about every call before anything is written of it. One that throws, or answers with a promise, says no. */
+export type Gate = GateData | ((fn: string, event: any) => boolean);
+
+export interface AttachOptions {
+  /** A folder for tapes ("flight"), or the path of a tape that does not exist yet and ends in .jsonl. */
+  out?: string;
+  /** The command of the daemon: ["playhead", "serve"]. */
+  daemon?: readonly string[];
+  /** False: nothing is recorded, nothing is started, and a call costs what it costs (true). */
+  enabled?: boolean;
+  /** Beside the gate of the policy: both have to let a call through. */
+  gate?: Gate | null;
+  /** The most that may wait for the daemon, in bytes (16 MiB). Calls that find no room are dropped whole, and counted. */
+  queueBytes?: number;
+  /** Values of the process that a reader has to know. They go into the header of the tape. */
+  constants?: Readonly<Record<string, unknown>>;
+  /**
+   * What is done where the policy forbids what a call would write, and drops its recording: nothing ("drop"), an error
+   * ("raise": Forbidden from the call if it answers later, else uncaught), or this function. What the policy says,
+   * unless given.
+   */
+  onForbid?: 'drop' | 'raise' | ((what: { call: number }) => void);
+  /** The first part of the tape's file name. */
+  name?: string;
+  /** The file of the policy; the one that the daemon finds, unless given. */
+  policy?: string;
+  /** The W3C traceparent of calls that withTraceparent() says nothing of. */
+  traceparent?: string | ((fn: string, event: any) => string | null | undefined);
+  /** "ask": everything is sent as it happens ("ask"). "call": a call is sent whole, when it has ended. */
+  durability?: 'ask' | 'call';
+  /** How long the end of the process may wait for the daemon, in milliseconds (2000). */
+  exitMs?: number;
+}
+
+export interface RecorderStats {
+  /** Whether a call that begins now may be recorded. */
+  recording: boolean;
+  /** Calls that were recorded and have ended. */
+  calls: number;
+  /** Calls that are being recorded. */
+  open: number;
+  /** Calls that were to be recorded and were not, by reason: "queue", "limit", "forbid", "fault". */
+  dropped: Record<string, number>;
+  queuedBytes: number;
+  /** Where the tape is, or will be; null before the daemon has said so. */
+  path: string | null;
+}
+
+export interface WrapOptions {
+  /** The first part of the keys: "kv" makes "kv.read". */
+  prefix?: string;
+  /** Methods that answer at once, and not with a promise. Those whose name ends with "Sync" do. */
+  sync?: readonly string[];
+}
+
+/**
+ * A transparent proxy of `client`. Where a call is running, a call of one of `methods` is an ask of it with the key
+ * "prefix.method", and on replay the tape answers. All else, and all of it outside of calls, is the client's own.
+ */
+export function wrap<Client extends object>(
+  client: Client,
+  methods: readonly (keyof Client & string)[],
+  options?: WrapOptions,
+): Client;
+
+export interface Recorder {
+  /**
+   * The same function, recorded under the name `fn`. The handler has its live values, and its caller the handler's: the
+   * same objects and errors. Inside another recorded call it belongs to that.
+   */
+  wrap<Event, Output>(fn: string, handler: (event: Event, ctx: Context) => Output): (event: Event) => Output;
+  wrap<Client extends object>(
+    client: Client,
+    methods: readonly (keyof Client & string)[],
+    options?: WrapOptions,
+  ): Client;
+  /**
+   * The same for a function with arguments of its own and no context. One plain object is the event, anything else is
+   * {"args": [...]}.
+   */
+  tool<Fn extends (...args: any[]) => unknown>(name: string, fn: Fn): Fn;
+  /** All that was wrapped, by name: what a module exports as `functions` to be replayed. */
+  handlers(): Record<string, Handler>;
+  /** From now on Date, performance.now, Math.random and the draws of node:crypto are asks of the call that is running. */
+  shim(): void;
+  /** Runs `fn`; calls that begin in it carry this W3C traceparent. */
+  withTraceparent<T>(traceparent: string | null | undefined, fn: () => T): T;
+  /** What the context has under these names, for code without one. Outside of calls nothing is said. */
+  note(name: string, data?: unknown): void;
+  observe(name: string, value: unknown, at?: string): void;
+  span<T>(name: string, run: () => T): T;
+  span<T>(name: string, data: unknown, run: () => T): T;
+  span(name: string, data?: unknown): Span;
+  stats(): RecorderStats;
+  /**
+   * Ends the session, takes the shims away, and gives what the daemon says of the tape; null if there is none. Not
+   * needed at the end of the process.
+   */
+  close(): Promise<({ path: string | null; hash: string } & Record<string, unknown>) | null>;
+}
+
+/**
+ * Attaches a recorder to this process. Nothing is started before the first call that is to be recorded. Throws TypeError
+ * for options that mean nothing; after that, whatever becomes of the daemon, nothing is thrown and nothing waits.
+ */
+export function attach(options?: AttachOptions): Recorder;

@@ -7,26 +7,31 @@ opened, bounded and closed here, and nothing is printed.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from playhead._version import __version__
-from playhead.engine.diff import diff_entries
+from playhead.canonical import canonical_equal
+from playhead.engine.diff import diff_entries, literal, shorten
 from playhead.engine.divergence import Divergence
 from playhead.engine.outcomes import full_entry, outcome_of
+from playhead.engine.policy_calls import Shaper, call_parts, shaped_error, shaped_outcome
 from playhead.engine.rules import ErrorsRule
 from playhead.engine.verify import Verdict, VerifyOptions, repeated
-from playhead.errors import HandlerError, HandlerStartError, TapeFormatError, UsageError
+from playhead.errors import HandlerError, HandlerStartError, UsageError
 from playhead.runtime.launcher import HandlerOptions, Launcher
 from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.pinning import on_core, one_core
+from playhead.runtime.policies import policy_of_tape
 from playhead.runtime.runs import Progress, choose_function, replay_run, verify_run
-from playhead.runtime.store import reading
+from playhead.runtime.store import reading, reading_sidecar
 from playhead.session.commands import HandlerInfo
 from playhead.session.handler import SessionOptions
 from playhead.tape.model import Outcome
+from playhead.tape.opening import Tape, is_tape_log
 from playhead.tape.recording_reader import RecordingReader
 
 
@@ -39,6 +44,7 @@ class RunResult(NamedTuple):
 
     hash: str
     divergence: dict[str, Any] | None
+    warnings: tuple[str, ...] = ()
 
 
 class Daemon:
@@ -64,50 +70,70 @@ class Daemon:
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[str, Verdict]:
         """The id of a recording and its verdict. TapeFormatError, HandlerStartError where it could not be told."""
-        with reading(path) as file:
-            reader = open_recording(file, path)
-            verdicts = [self._verify_once(reader, handler, options, progress) for _ in range(runs)]
-            return reader.meta.id, repeated(verdicts)
+        with opened_tape(path) as tape:
+            policy = policy_of_tape(tape.policy)
+            verdicts = [self._verify_under(policy, tape, handler, options, progress) for _ in range(runs)]
+            return tape.meta.id, repeated(verdicts)
+
+    def _verify_under(self, policy: Shaper | None, *run: Any) -> Verdict:
+        known = 0 if policy is None else policy.learned
+        verdict = self._verify_once(policy, *run)
+        if policy is None or verdict.ok or policy.learned == known:
+            return verdict
+        # When the tape was shaped, every secret of a call, and of the session, was known before its first line was
+        # written. Now that they are known again, it is judged anew.
+        return self._verify_once(policy, *run)
 
     def _verify_once(
         self,
-        reader: RecordingReader,
+        policy: Shaper | None,
+        tape: Tape,
         handler: HandlerOptions,
         options: VerifyOptions,
         progress: Callable[[int, int], None] | None,
     ) -> Verdict:
         options = options._replace(strict_stdout=handler.strict_stdout)
-        report: Progress = no_progress if progress is None else partial(_of, progress, reader.call_count)
-        with self.started(handler) as (caller, info):
-            return verify_run(reader, caller, function_of(handler, info), options, report, caller.close)
+        report: Progress = no_progress if progress is None else partial(_of, progress, tape.call_count)
+        with shaping(policy), self.started(handler, tape.constants) as (caller, info):
+            verdict = verify_run(tape, caller, function_of(handler, info), options, report, caller.close, policy)
+            return verdict._replace(warnings=(*other_constants(tape, info, policy), *verdict.warnings))
 
     def run(
         self,
         path: str,
         handler: HandlerOptions,
         keep: Callable[[dict[str, Any]], None],
+        options: VerifyOptions | None = None,
         *,
         progress: Callable[[int, int], None] | None = None,
     ) -> RunResult:
-        """Replay a recording and hand each transcript entry to `keep`."""
-        with reading(path) as file:
-            reader = open_recording(file, path)
-            report: Progress = no_progress if progress is None else partial(_of, progress, reader.call_count)
+        """Replay a recording, or one call of it, and hand each transcript entry to `keep`."""
+        with opened_tape(path) as tape:
+            report: Progress = no_progress if progress is None else partial(_of, progress, tape.call_count)
+            policy = policy_of_tape(tape.policy)
 
             def kept(seq: int, outcome: Outcome) -> None:
                 keep(full_entry(seq, outcome))
 
-            with self.started(handler) as (caller, info):
+            with shaping(policy), self.started(handler, tape.constants) as (caller, info):
                 try:
-                    digest, astray = replay_run(reader, caller, function_of(handler, info), kept, report)
+                    digest, astray = replay_run(tape, caller, function_of(handler, info), kept, report, options, policy)
                 except Faulted as fault:
                     raise handler_error(fault, done_seq=None) from None
-            return RunResult(digest, None if astray is None else astray.divergence)
+                warnings = (*other_constants(tape, info, policy), *tape.notices, *(policy.notices if policy else ()))
+            return RunResult(digest, None if astray is None else astray.divergence, warnings)
 
     @contextlib.contextmanager
-    def started(self, options: HandlerOptions) -> Iterator[tuple[Handler, HandlerInfo]]:
-        """A handler that has answered `initialize`, and what it said of itself; it is gone when the block ends."""
-        session = SessionOptions(version=__version__, call_ms=options.timeout_ms, start_ms=options.start_ms)
+    def started(
+        self, options: HandlerOptions, constants: dict[str, Any] | None = None
+    ) -> Iterator[tuple[Handler, HandlerInfo]]:
+        """A handler that has answered `initialize`, and what it said of itself; it is gone when the block ends.
+
+        `constants` are the recorded ones, which it is told.
+        """
+        session = SessionOptions(
+            version=__version__, call_ms=options.timeout_ms, start_ms=options.start_ms, constants=constants or None
+        )
         handler = Handler(self._launcher.start(options), session, report_unexpected)
         try:
             try:
@@ -120,12 +146,39 @@ class Daemon:
             handler.close()
 
 
-def open_recording(file: BinaryIO, path: str) -> RecordingReader:
-    """A recording that is known to be well-formed; the error knows its file."""
+@contextlib.contextmanager
+def opened_tape(path: str) -> Iterator[Tape]:
+    """A tape of either format that is known to be well-formed, with its sidecar; "-" is standard input."""
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(reading(path))
+        if not is_tape_log(file):
+            yield RecordingReader(file, name=path)
+            return
+        # Most tapes that are verified are recordings, and this costs start-up time.
+        log_tape = importlib.import_module("playhead.tape.log_tape")
+        inflight = None if path == "-" else stack.enter_context(reading_sidecar(path))
+        yield log_tape.LogTape(file, path, inflight)
+
+
+@contextlib.contextmanager
+def shaping(policy: Shaper | None) -> Iterator[None]:
+    """What an error in the block quotes of a handler is shaped by the policy, if there is one."""
     try:
-        return RecordingReader(file, name=path)
-    except TapeFormatError as error:
-        raise error if error.path else error.at_path(path) from None
+        yield
+    except HandlerError as error:
+        raise error if policy is None else shaped_error(policy, error) from None
+
+
+def other_constants(tape: Tape, info: HandlerInfo, policy: Shaper | None = None) -> tuple[str, ...]:
+    """A warning that names the constants which the handler reports otherwise than the tape."""
+    if policy is not None:
+        info = info._replace(constants=policy.shape(info.constants))
+    others = [
+        f"{name} is {shorten(literal(info.constants[name]), 60)}, was {shorten(literal(value), 60)}"
+        for name, value in tape.constants.items()
+        if name in info.constants and not canonical_equal(value, info.constants[name])
+    ]
+    return (f"the handler has other constants than the recording: {'; '.join(others)}",) if others else ()
 
 
 def report_unexpected(error: Exception) -> str:
@@ -199,15 +252,32 @@ def diff_files(a: str, b: str, errors: ErrorsRule = "same") -> DiffResult:
     """Compare the transcripts of two recordings, in flat memory."""
     if a == b == "-":
         raise UsageError("standard input can be read once: name at least one file")
-    with reading(a) as file_a, reading(b) as file_b:
-        reader_a, reader_b = open_recording(file_a, a), open_recording(file_b, b)
+    with opened_tape(a) as tape_a, opened_tape(b) as tape_b:
         first: Divergence | None = None
         differences = 0
-        for found in diff_entries(_outcomes(reader_a), _outcomes(reader_b), errors):
+        policies = _policies(tape_a, tape_b)
+        for found in diff_entries(_outcomes(tape_a, policies), _outcomes(tape_b, policies), errors):
             differences += 1
             first = first or found
-        return DiffResult(a, b, reader_a.hash, reader_b.hash, first, differences)
+        return DiffResult(a, b, tape_a.hash, tape_b.hash, first, differences)
 
 
-def _outcomes(reader: RecordingReader) -> Iterator[tuple[int, Outcome]]:
-    return ((seq, outcome_of(entry)) for seq, entry in enumerate(reader.entries()))
+def _policies(a: Tape, b: Tape) -> list[Shaper]:
+    """The policies that have to be applied to both: those of each, unless they are the same, or there are none."""
+    if a.policy == b.policy:
+        return []
+    policies = [policy for tape in (a, b) if (policy := policy_of_tape(tape.policy)) is not None]
+    for policy in policies:
+        # What an output may show, an answer beside it says to be a secret.
+        for tape in (a, b):
+            for call in tape.calls():
+                policy.learn(call_parts(call))
+    return policies
+
+
+def _outcomes(tape: Tape, policies: list[Shaper]) -> Iterator[tuple[int, Outcome]]:
+    for seq, entry in enumerate(tape.entries()):
+        outcome = outcome_of(entry)
+        for policy in policies:
+            outcome = shaped_outcome(policy, outcome)
+        yield seq, outcome

@@ -86,7 +86,8 @@ class _Located(PlayheadError):
             place += f":{self.line}" if place else f"line {self.line}"
             if self.column is not None:
                 place += f":{self.column}" if self.path else f" column {self.column}"
-        if self.pointer is not None and self.line is None:
+        # A column says it more closely.
+        if self.pointer is not None and (self.line is None or self.column is None):
             place += f" at {self.pointer or '/'}" if place else f"{self.pointer or 'the top'}"
         return f"{place}: {self.reason}" if place else self.reason
 
@@ -127,6 +128,42 @@ class SourceFormatError(_Located, ValueError):
     """A log, an array of events or a scenario that cannot be read as events."""
 
     kind = "source_format"
+
+
+class PolicyError(PlayheadError):
+    """A policy that cannot be applied as it is written: `key` is the place in the file, as in policy.redact[1].hmac."""
+
+    kind = "policy"
+
+    def __init__(self, reason: str, *, key: str | None = None, path: str | None = None) -> None:
+        places = [place for place in (path, key) if place is not None]
+        super().__init__(": ".join([*places, reason]))
+        self.reason = reason
+        self.key = key
+        self.path = path
+
+    def at_path(self, path: str) -> PolicyError:
+        """The same error, knowing the file it was found in."""
+        return PolicyError(self.reason, key=self.key, path=path)
+
+    def where(self) -> dict[str, Any]:
+        fields = {"path": self.path, "key": self.key}
+        return {"reason": self.reason, **{name: value for name, value in fields.items() if value is not None}}
+
+
+class Forbidden(PlayheadError):
+    """The rule `rule` of a policy forbids what would have been written; what it was is told nowhere."""
+
+    kind = "forbidden"
+
+    def __init__(self, rule: str, *, seq: int | None = None) -> None:
+        place = "" if seq is None else f"event {seq}: "
+        super().__init__(f"{place}the policy forbids what would be written: rule {rule!r}")
+        self.rule = rule
+        self.seq = seq
+
+    def where(self) -> dict[str, Any]:
+        return {"rule": self.rule, **({} if self.seq is None else {"seq": self.seq})}
 
 
 class DeterminismError(PlayheadError):

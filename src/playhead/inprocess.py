@@ -25,11 +25,13 @@ from playhead.engine.determinism import Clock, Random, Sources, seeded_sources
 from playhead.engine.diff import diff_entries
 from playhead.engine.divergence import Divergence
 from playhead.engine.outcomes import TranscriptHash, full_entry, outcome_of
+from playhead.engine.policy_calls import Shaper
 from playhead.engine.verify import Stray, Verdict, VerifyOptions
 from playhead.errors import DeterminismError, HandlerError
-from playhead.recorder import iso_time
+from playhead.recorder import iso_time, kept_again
 from playhead.runtime.live import live_sources, wall_clock_ms
 from playhead.runtime.loop import Faulted
+from playhead.runtime.policies import policy_of_tape, policy_with
 from playhead.runtime.recording_run import record_run, recording_head, scenario_calls
 from playhead.runtime.runs import choose_function, replay_run, verify_run
 from playhead.runtime.store import open_spool
@@ -68,30 +70,34 @@ def record(
     created_at: str | None = None,
     plain: bool = False,
     revivers: Mapping[str, Any] | None = None,
+    policy: Shaper | None = None,
 ) -> Recording:
     """Run `handler(event, ctx)` over a scenario and keep the events and every value it was given.
 
     `clock` gives milliseconds and `random` floats in [0, 1), both live unless given; a frozen scenario, or a recording,
     brings its own and nothing live is read. `created_at` is ISO 8601, else the scenario's, else now. `plain` leaves
-    the member "@playhead" out. Raises DeterminismError where a frozen scenario has no answer (protocol/spec.md,
-    "Recordings").
+    the member "@playhead" out. `policy` (playhead.engine.policy.Policy) shapes what is kept; the handler gets live
+    values. Raises DeterminismError where a frozen scenario has no answer, Forbidden where the policy lets a call not be
+    kept (protocol/spec.md, "Recordings", "Policy").
     """
     if isinstance(scenario, Recording):
         scenario = to_scenario(scenario)
 
     def job() -> Recording:
         sources = seeded_sources(clock=clock, random=random, otherwise=live_sources())
-        return _record(scenario, handler, sources, _meta(scenario, id, note, created_at), plain, revivers)
+        shaper = policy_with(scenario.policy, policy)
+        return _record(
+            scenario, handler, sources, _meta(scenario, id, note, created_at, shaper), plain, revivers, shaper
+        )
 
     return _on_a_free_thread(job)
 
 
-def _meta(scenario: Scenario, id: str | None, note: str | None, created_at: str | None) -> Meta:
-    return Meta(
-        id=id or scenario.id or "recording",
-        created_at=created_at or scenario.created_at or iso_time(wall_clock_ms()),
-        note=scenario.note if note is None else note,
-    )
+def _meta(scenario: Scenario, id: str | None, note: str | None, created_at: str | None, policy: Shaper | None) -> Meta:
+    name, text = id or scenario.id or "recording", scenario.note if note is None else note
+    if policy is not None:
+        name, text = policy.shape_all((name, text))
+    return Meta(id=name, created_at=created_at or scenario.created_at or iso_time(wall_clock_ms()), note=text)
 
 
 def _record(
@@ -101,16 +107,20 @@ def _record(
     meta: Meta,
     plain: bool,
     revivers: Mapping[str, Any] | None,
+    policy: Shaper | None,
 ) -> Recording:
     writer = RecordingWriter(open_spool)
     with closing(InProcessHandler(handler, revivers)) as caller:
-        head = recording_head(scenario, sources)
+        head = recording_head(scenario, sources, None, policy)
         try:
-            record_run(scenario_calls(scenario), caller, caller.function, head, writer, no_progress)
+            calls = scenario_calls(scenario)
+            done = record_run(calls, caller, caller.function, head, writer, no_progress, policy)
         except Faulted as fault:
             raise HandlerError(fault.divergence.message, fault=fault.divergence.kind) from None
+    if policy is not None and done.early:
+        writer = kept_again(writer, meta, policy, open_spool)
     out = io.BytesIO()
-    writer.finish(out, meta, plain=plain)
+    writer.finish(out, meta, plain=plain, policy=None if policy is None else policy.names)
     return parse_recording(out.getvalue())
 
 
@@ -126,8 +136,10 @@ def replay(recording: Recording, handler: Handler, *, revivers: Mapping[str, Any
         def keep(seq: int, outcome: Outcome) -> None:
             entries.append(full_entry(seq, outcome))
 
+        reader = reader_of(recording)
+        policy = policy_of_tape(reader.policy)
         with closing(InProcessHandler(handler, revivers)) as caller:
-            digest, astray = replay_run(reader_of(recording), caller, caller.function, keep, no_progress)
+            digest, astray = replay_run(reader, caller, caller.function, keep, no_progress, None, policy)
         if astray is not None:
             raise astray
         return Transcript(tuple(entries), digest)
@@ -148,9 +160,11 @@ def verify_determinism(
     """
 
     def job() -> Verdict:
+        reader = reader_of(recording)
+        policy = policy_of_tape(reader.policy)
         with closing(InProcessHandler(handler, revivers)) as caller:
             return verify_run(
-                reader_of(recording), caller, caller.function, options or VerifyOptions(), no_progress, lambda: None
+                reader, caller, caller.function, options or VerifyOptions(), no_progress, lambda: None, policy
             )
 
     return _on_a_free_thread(job)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead.wire.framing import FRAME_BYTES, FrameTooLarge, LineDecoder
+from playhead.wire.framing import FRAME_BYTES, ClientFrames, FrameTooLarge, LineDecoder, Refused
 
 # Everything that some reader takes for the end of a line, and is none.
 TRAPS = ["\u2028", "\u2029", "\u0085", "\r", "\x0b", "\x0c", "\x1c", "\ufeff", "é", "😀"]
@@ -123,3 +123,90 @@ def test_the_lines_before_one_that_is_too_large_are_not_lost() -> None:
     with pytest.raises(FrameTooLarge) as unfinished:
         LineDecoder(4).feed(b"one\ntwo\nlarge")
     assert unfinished.value.lines == [b"one", b"two"]
+
+
+# --- what a client sends: both framings, and nothing that ends the reading ---
+
+
+def read_all(parts: list[bytes], limit: int = FRAME_BYTES) -> list[bytes | Refused]:
+    frames = ClientFrames(limit)
+    return [frame for part in parts for frame in frames.feed(part)]
+
+
+def with_length(*bodies: bytes) -> bytes:
+    return b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
+
+
+def refused(*found: bytes | Refused) -> list[bytes | str]:
+    return ["refused" if isinstance(frame, Refused) else frame for frame in found]
+
+
+@given(st.lists(st.binary(max_size=30), max_size=8), st.lists(st.integers(0, 400), max_size=12))
+def test_any_cut_gives_the_same_content_length_frames(bodies: list[bytes], cuts: list[int]) -> None:
+    assert read_all(cut(with_length(*bodies), cuts)) == bodies
+
+
+@given(streams, st.lists(st.integers(0, 200), max_size=12), st.integers(1, 12))
+def test_a_client_that_sends_lines_loses_those_that_are_too_large_and_no_other(
+    stream: bytes, cuts: list[int], limit: int
+) -> None:
+    data = b"{}\n" + stream
+    limit = max(limit, 2)
+    *lines, rest = data.split(b"\n")
+    expected = [line if len(line) <= limit else "refused" for line in lines]
+    assert refused(*read_all(cut(data, cuts), limit)) in (expected, [*expected, "refused"] if len(rest) > limit else [])
+
+
+@given(streams, st.lists(st.integers(0, 200), max_size=12))
+def test_nothing_that_follows_a_content_length_frame_ends_the_reading(stream: bytes, cuts: list[int]) -> None:
+    data = with_length(b"first") + stream
+    assert read_all(cut(data, cuts))[0] == b"first"
+
+
+@pytest.mark.parametrize(
+    ("data", "frames"),
+    [
+        (b'{"a":1}\n', [b'{"a":1}']),
+        (b' {"a":1}\n', [b' {"a":1}']),
+        (b"\n{}\n", [b"", b"{}"]),
+        (b"x\n{}\n", [b"x", b"{}"]),
+        (b"content-length:2\n\n{}", [b"{}"]),
+        (b"Content-Type: application/json\r\nCONTENT-LENGTH : 2\r\n\r\n{}", [b"{}"]),
+        (b"Content-Length: 2\r\n\r\n{}\r\nContent-Length: 2\r\n\r\n[]", [b"{}", b"[]"]),
+        (b"Content-Length: 0\r\n\r\n" + with_length(b"{}"), [b"", b"{}"]),
+        (b"Content-Length: two\r\n\r\n{}" + with_length(b"{}"), ["refused", b"{}"]),
+        (b"Content-Length: -2\r\n\r\n{}" + with_length(b"{}"), ["refused", b"{}"]),
+        (b"Content-Size: 2\r\n\r\n{}" + with_length(b"{}"), ["refused", b"{}"]),
+        (b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}" + with_length(b"{}"), ["refused", b"{}"]),
+        (b"Content-Length: 9\r\n\r\n123456789" + with_length(b"{}"), ["refused", b"{}"]),
+        (b"C" + b"x" * 5000 + with_length(b"{}"), ["refused", b"{}"]),
+    ],
+)
+def test_the_first_byte_chooses_the_framing_and_what_is_no_frame_is_passed_over(
+    data: bytes, frames: list[bytes | str]
+) -> None:
+    assert refused(*read_all([data], 8)) == frames
+    assert refused(*read_all([data[i : i + 1] for i in range(len(data))], 8)) == frames
+
+
+def test_a_client_is_answered_in_kind() -> None:
+    lines, lengths = ClientFrames(), ClientFrames()
+    lines.feed(b"{}\n")
+    lengths.feed(with_length(b"{}"))
+    assert lines.wrap(b'{"id":1}\n') == b'{"id":1}\n'
+    assert lengths.wrap(b'{"id":1}\n') == b'Content-Length: 8\r\n\r\n{"id":1}'
+
+
+def test_a_refused_frame_names_the_limit_and_the_size() -> None:
+    for data in (b"{123456789\n", b"Content-Length: 10\r\n\r\n"):
+        (found,) = read_all([data], 8)
+        assert found == Refused("a frame of at least 10 bytes is over the limit of 8 bytes")
+
+
+def test_a_frame_over_the_limit_costs_no_more_memory_than_a_read() -> None:
+    frames = ClientFrames(1000)
+    assert len(frames.feed(b"Content-Length: 100000000\r\n\r\n")) == 1
+    for _ in range(1000):
+        assert frames.feed(b"x" * 100_000) == []
+        assert frames.unfinished == b""
+    assert frames.feed(with_length(b"{}")) == [b"{}"]

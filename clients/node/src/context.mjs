@@ -1,33 +1,41 @@
-// What a handler is given: the clock, chance and the outside world, each through the daemon. A handler may take the
-// functions out of the object (`const { now, respond } = ctx`), so they hold on to what they need themselves.
-import { randomBytes, randomInt } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
+// What a handler is given: the clock, chance and the outside world, each through the daemon, or live and written down
+// where the application is the host itself. A handler may take the functions out of the object
+// (`const { now, respond } = ctx`), so they hold on to what they need themselves.
 import { ProtocolError } from './errors.mjs';
-import { encode } from './values.mjs';
+import { liveBytes, liveInt, liveMonotonic, liveNow, livePositions, liveRandom } from './live.mjs';
+import { DOOR } from './running.mjs';
 
-/** The context of one call; `lane` names a task whose questions have an order of their own, or is null. */
+/**
+ * The context of one call; `lane` names a task whose questions have an order of their own, or is null. `peer` answers
+ * for it: `isLive(call)`, and where that is false ask(call, method, rest, live), respond(call, key, produce, rest),
+ * tell(call, method, rest) and encode(value, what).
+ */
 export function createContext(peer, call, lane) {
   const inLane = lane === null ? '' : `,"lane":${JSON.stringify(lane)}`;
   const monotonicRest = `,"clock":"monotonic"${inLane}`;
 
-  const now = () => (peer.producing ? Date.now() : number(peer.ask(call, 'now', inLane), 'now'));
+  const now = () => (peer.isLive(call) ? liveNow() : number(peer.ask(call, 'now', inLane, liveNow), 'now'));
 
-  const monotonic = () => (peer.producing ? performance.now() : number(peer.ask(call, 'now', monotonicRest), 'now'));
+  const monotonic = () =>
+    peer.isLive(call) ? liveMonotonic() : number(peer.ask(call, 'now', monotonicRest, liveMonotonic), 'now');
 
-  const random = () => (peer.producing ? Math.random() : number(peer.ask(call, 'random', inLane), 'random'));
+  const random = () =>
+    peer.isLive(call) ? liveRandom() : number(peer.ask(call, 'random', inLane, liveRandom), 'random');
 
   const randint = (low, high) => {
     if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
       throw new TypeError('ctx.randint(low, high) takes two safe integers');
     if (low > high) throw new RangeError(`ctx.randint(${low}, ${high}): low is above high`);
-    if (peer.producing) return liveInt(low, high);
-    return number(peer.ask(call, 'random', `,"draw":"int","low":${low},"high":${high}${inLane}`), 'random');
+    const live = () => liveInt(low, high);
+    if (peer.isLive(call)) return live();
+    return number(peer.ask(call, 'random', `,"draw":"int","low":${low},"high":${high}${inLane}`, live), 'random');
   };
 
   const randbytes = (n) => {
     count(n, 'ctx.randbytes(n)');
-    if (peer.producing) return randomBytes(n);
-    const hex = peer.ask(call, 'random', `,"draw":"bytes","n":${n}${inLane}`);
+    if (peer.isLive(call)) return liveBytes(n);
+    const live = () => liveBytes(n).toString('hex');
+    const hex = peer.ask(call, 'random', `,"draw":"bytes","n":${n}${inLane}`, live);
     if (typeof hex !== 'string' || hex.length !== 2 * n)
       throw new ProtocolError(`the answer to random is not ${n} bytes in hex`);
     return Buffer.from(hex, 'hex');
@@ -38,9 +46,10 @@ export function createContext(peer, call, lane) {
     count(n, 'ctx.sample(population, k)');
     count(k, 'ctx.sample(population, k)');
     if (k > n) throw new RangeError(`ctx.sample: ${k} of ${n}`);
-    const positions = peer.producing
-      ? livePositions(n, k)
-      : peer.ask(call, 'random', `,"draw":"sample","n":${n},"k":${k}${inLane}`);
+    const live = () => livePositions(n, k);
+    const positions = peer.isLive(call)
+      ? live()
+      : peer.ask(call, 'random', `,"draw":"sample","n":${n},"k":${k}${inLane}`, live);
     if (!Array.isArray(positions)) throw new ProtocolError('the answer to random is not a list of positions');
     return typeof population === 'number' ? positions : positions.map((at) => population[at]);
   };
@@ -59,39 +68,40 @@ export function createContext(peer, call, lane) {
       if (typeof key !== 'string') throw new TypeError('ctx.respond(key, produce): the key is not a string');
       if (typeof produce !== 'function')
         throw new TypeError(`ctx.respond(${JSON.stringify(key)}, produce): produce is not a function`);
-      if (peer.producing) return new Promise((resolve) => resolve(produce()));
-      return peer.respond(call, key, produce, `,"key":${JSON.stringify(key)}${argumentsOf(key, options)}${inLane}`);
+      if (peer.isLive(call)) return new Promise((resolve) => resolve(produce()));
+      const rest = `,"key":${JSON.stringify(key)}${argumentsOf(peer, call, key, options)}${inLane}`;
+      return peer.respond(call, key, produce, rest);
     } catch (error) {
       return Promise.reject(error);
     }
   };
 
   const note = (name, data) => {
-    const rest = `,"name":${text(name, 'ctx.note(name, data)')}${member('data', data, 'ctx.note')}${inLane}`;
+    const named = text(name, 'ctx.note(name, data)');
     // Said inside a producer it would be said on record only.
-    if (!peer.producing) peer.tell(call, 'note', rest);
+    if (!peer.isLive(call)) peer.tell(call, 'note', `,"name":${named}${member('data', data, 'ctx.note')}${inLane}`);
   };
 
   const observe = (name, value, at) => {
     const where = at === undefined ? '' : `,"at":${text(at, 'ctx.observe(name, value, at)')}`;
-    const rest = `,"name":${text(name, 'ctx.observe(name, value)')},"value":${encode(value, 'ctx.observe')}${where}`;
-    if (!peer.producing) peer.tell(call, 'observe', rest);
+    const named = text(name, 'ctx.observe(name, value)');
+    if (peer.isLive(call)) return;
+    peer.tell(call, 'observe', `,"name":${named},"value":${peer.encode(value, 'ctx.observe', call)}${where}`);
   };
 
   const escaped = (key, where) => {
     const place = where === undefined ? '' : `,"where":${text(where, 'ctx.escaped(key, where)')}`;
-    if (!peer.producing) peer.tell(call, 'escaped', `,"key":${text(key, 'ctx.escaped(key)')}${place}`);
+    if (!peer.isLive(call)) peer.tell(call, 'escaped', `,"key":${text(key, 'ctx.escaped(key)')}${place}`);
   };
 
   const span = (name, data, run) => {
     if (typeof data === 'function' && run === undefined) return span(name, undefined, data);
     const named = text(name, 'ctx.span(name, data, run)');
-    const end = begin(named, member('data', data, 'ctx.span'));
+    const end = peer.isLive(call) ? () => {} : begin(named, member('data', data, 'ctx.span'));
     return run === undefined ? { end } : during(run, end);
   };
 
   const begin = (named, data) => {
-    if (peer.producing) return () => {};
     const head = `,"sid":${++call.spans}`;
     peer.tell(call, 'span', `${head},"phase":"begin","name":${named}${data}${inLane}`);
     let open = true;
@@ -106,7 +116,12 @@ export function createContext(peer, call, lane) {
     };
   };
 
+  const member = (name, value, what) => (value === undefined ? '' : `,"${name}":${peer.encode(value, what, call)}`);
+
   return {
+    get [DOOR]() {
+      return call.door;
+    },
     seq: call.seq,
     call: call.number,
     fn: call.fn,
@@ -129,19 +144,19 @@ export function createContext(peer, call, lane) {
   };
 }
 
-function argumentsOf(key, options) {
+function argumentsOf(peer, call, key, options) {
   if (options === undefined || options === null) return '';
   const { args, kwargs } = options;
   let members = '';
   if (args !== undefined) {
     if (!Array.isArray(args)) throw new TypeError(`ctx.respond(${JSON.stringify(key)}): args is not an array`);
-    members += `,"args":${encode(args, `args of ${JSON.stringify(key)}`)}`;
+    members += `,"args":${peer.encode(args, `args of ${JSON.stringify(key)}`, call)}`;
   }
   if (kwargs !== undefined) {
     if (kwargs === null || typeof kwargs !== 'object' || Array.isArray(kwargs)) {
       throw new TypeError(`ctx.respond(${JSON.stringify(key)}): kwargs is not an object`);
     }
-    members += `,"kwargs":${encode(kwargs, `kwargs of ${JSON.stringify(key)}`)}`;
+    members += `,"kwargs":${peer.encode(kwargs, `kwargs of ${JSON.stringify(key)}`, call)}`;
   }
   return members;
 }
@@ -182,29 +197,4 @@ function count(n, what) {
 function text(value, what) {
   if (typeof value !== 'string') throw new TypeError(`${what}: not a string`);
   return JSON.stringify(value);
-}
-
-const member = (name, value, what) => (value === undefined ? '' : `,"${name}":${encode(value, what)}`);
-
-const WIDEST = 2 ** 48 - 1; // of crypto.randomInt
-
-function liveInt(low, high) {
-  if (high - low < WIDEST) return low === high ? low : randomInt(low, high + 1);
-  const span = BigInt(high) - BigInt(low) + 1n;
-  return Number(BigInt(low) + (randomBytes(16).readBigUInt64LE() % span));
-}
-
-function livePositions(n, k) {
-  const drawn = new Set();
-  // Floyd's: k draws whatever n is.
-  for (let top = n - k; top < n; top++) {
-    const at = liveInt(0, top);
-    drawn.add(drawn.has(at) ? top : at);
-  }
-  const positions = [...drawn];
-  for (let i = k - 1; i > 0; i--) {
-    const j = liveInt(0, i);
-    [positions[i], positions[j]] = [positions[j], positions[i]];
-  }
-  return positions;
 }

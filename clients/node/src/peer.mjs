@@ -8,7 +8,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createContext } from './context.mjs';
 import { CallEnded, Cancelled, LimitExceeded, ProtocolError, fromWire, revive, toE } from './errors.mjs';
 import { MAX_FRAME_BYTES } from './framing.mjs';
+import { HostedDoor } from './hosted.mjs';
 import { CODE, PROTOCOL, ask, failure, notification, parse, result } from './message.mjs';
+import { OFF, surroundings } from './running.mjs';
 import { decoded, encode } from './values.mjs';
 
 // What a message adds around a value is far below this.
@@ -68,8 +70,24 @@ export class Peer {
   /** A synchronous round trip: the answer, or the error it carries, thrown. */
   ask(call, method, rest) {
     this.#mayAsk(call);
+    return this.#ask(call, method, call.asked++, rest);
+  }
+
+  /** The same of the outside, for a producer that does not wait: its value, or the error it carries, thrown. */
+  respondNow(call, key, produce, rest) {
+    this.#mayAsk(call);
+    this.#check(rest, `the arguments of ctx.respond(${JSON.stringify(key)})`);
+    const number = call.asked++;
+    const answer = this.#ask(call, 'respond', number, rest);
+    if (answer?.produce === true) return this.#produceNow(call, key, number, produce);
+    if (answer?.error !== undefined) throw this.#revived({ e: answer.error });
+    if (answer?.value !== undefined) return answer.value;
+    throw new ProtocolError('an answer to respond has value, error or produce');
+  }
+
+  #ask(call, method, number, rest) {
     const id = ++this.#ids;
-    this.#wire.send(ask(id, method, call.number, call.asked++, rest));
+    this.#wire.send(ask(id, method, call.number, number, rest));
     if (call.over) throw ended(call);
     for (;;) {
       const message = this.#read(this.#wire.receive());
@@ -118,6 +136,14 @@ export class Peer {
   tell(call, method, rest) {
     this.#check(rest, `ctx.${method}()`);
     this.#wire.send(notification(method, call.number, rest));
+  }
+
+  encode(value, what) {
+    return encode(value, what);
+  }
+
+  isLive() {
+    return this.producing;
   }
 
   /** True inside a producer, whose questions are live and off the tape: its answer is the boundary. */
@@ -250,11 +276,21 @@ export class Peer {
       over: false,
       cancelled: false,
       failure: null, // the daemon refused a settlement
+      door: null,
     };
     this.#call = call;
+    const context = createContext(this, call, null);
+    surroundings.current = context;
     let output;
     try {
-      output = handle.run(handle.event, createContext(this, call, null));
+      if (surroundings.storage === null) output = handle.run(handle.event, context);
+      else
+        output = surroundings.storage.run(
+          (call.door = new HostedDoor(this, call, context)),
+          handle.run,
+          handle.event,
+          context,
+        );
     } catch (error) {
       return this.#raise(call, error);
     }
@@ -290,6 +326,7 @@ export class Peer {
     for (const asked of call.open) asked.settled = true;
     this.#asks.clear();
     this.#call = null;
+    surroundings.current = null;
     if (call.cancelled) this.#wire.send(raised(call.id, toE(cancelled())));
     else if (e !== null) this.#wire.send(this.#raisedText(call, e));
     else this.#wire.send(result(call.id, `{"output":${text}}`));
@@ -307,12 +344,39 @@ export class Peer {
     }
   }
 
+  // Live, and off the tape, for whatever is asked in it.
+  #run(call, produce) {
+    this.#producing ??= new AsyncLocalStorage();
+    if (surroundings.storage === null) return this.#producing.run(call, produce);
+    return this.#producing.run(call, () => surroundings.storage.run(OFF, produce));
+  }
+
+  #produceNow(call, key, number, produce) {
+    let value;
+    let settlement;
+    let failure = null;
+    try {
+      const what = `the answer to ${JSON.stringify(key)}`;
+      const produced = this.#run(call, produce);
+      const text = encode(produced, what);
+      this.#check(text, what);
+      value = decoded(produced, text);
+      settlement = `,"value":${text}`;
+    } catch (error) {
+      const answer = this.#errorAnswer(error);
+      failure = this.#revived(answer);
+      settlement = answer.settlement;
+    }
+    if (!call.over) this.#settle(call, number, settlement);
+    if (failure !== null) throw failure;
+    return value;
+  }
+
   #produce(asked) {
     if (asked.settled || asked.call.over || asked.call.cancelled) return;
-    this.#producing ??= new AsyncLocalStorage();
     let value;
     try {
-      value = this.#producing.run(asked.call, asked.produce);
+      value = this.#run(asked.call, asked.produce);
     } catch (error) {
       return this.#failed(asked, error);
     }
@@ -339,6 +403,10 @@ export class Peer {
 
   #failed(asked, error) {
     if (asked.settled || asked.call.over) return;
+    this.#put({ asked, ...this.#errorAnswer(error) });
+  }
+
+  #errorAnswer(error) {
     let e = toE(error, { evidence: true });
     let text;
     try {
@@ -348,7 +416,7 @@ export class Peer {
       e = unfit instanceof LimitExceeded ? toE(unfit) : { type: e.type, message: e.message };
       text = JSON.stringify(e);
     }
-    this.#put({ asked, e: JSON.parse(text), cause: error, settlement: `,"error":${text}` });
+    return { e: JSON.parse(text), cause: error, settlement: `,"error":${text}` };
   }
 
   // The settlement goes out and the value is handed over in one breath: the daemon counts the asks made before it.
@@ -357,15 +425,17 @@ export class Peer {
     const { call } = asked;
     asked.settled = true;
     call.open.delete(asked);
-    if (answer.settlement !== undefined) {
-      const id = ++this.#ids;
-      this.#asks.set(id, { settles: call });
-      this.#wire.send(ask(id, 'respond.settle', call.number, asked.number, answer.settlement));
-    }
+    if (answer.settlement !== undefined) this.#settle(call, asked.number, answer.settlement);
     if (answer.failure === undefined && answer.e === undefined) return asked.resolve(answer.value);
     // An error that nobody awaits is on the tape, and no reason for Node to end the process.
     asked.promise.catch(nothing);
     asked.reject(answer.failure ?? this.#revived(answer));
+  }
+
+  #settle(call, number, settlement) {
+    const id = ++this.#ids;
+    this.#asks.set(id, { settles: call });
+    this.#wire.send(ask(id, 'respond.settle', call.number, number, settlement));
   }
 
   #revived({ e, cause }) {

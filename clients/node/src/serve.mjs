@@ -2,6 +2,7 @@
 import { CallEnded, Cancelled } from './errors.mjs';
 import { FrameBuffer } from './framing.mjs';
 import { Peer } from './peer.mjs';
+import { surroundings } from './running.mjs';
 import { report, takeStdio } from './stdio.mjs';
 
 export const VERSION = '0.1.0';
@@ -12,6 +13,7 @@ export const VERSION = '0.1.0';
  */
 export function serve(handler, { name = 'handler', version = VERSION, constants = {}, revivers = {}, reader } = {}) {
   const functions = functionsOf(handler);
+  surroundings.hosted = true;
   const stdio = takeStdio(reader);
   const frames = new FrameBuffer();
   const end = () => process.exit(0);

@@ -24,6 +24,11 @@ export function encode(value, what) {
   return JSON.stringify(value);
 }
 
+/** Whether `encode` would write `value`, and lose nothing by it. */
+export function isExact(value) {
+  return value === undefined || fault(value, 0) === null;
+}
+
 /** What the other side reads where `encode` wrote `text` for `value`. */
 export function decoded(value, text) {
   switch (typeof value) {

@@ -95,13 +95,17 @@ def _session(package: Any, module: ModuleType, path: str) -> Any:
             f"{path} defines no handler: it needs handler(event, ctx), or default, or a dict functions of several"
         )
     version = members.get("__version__")
+    # Functions made by a boundary know these themselves.
+    constants, revivers = members.get("constants"), members.get("revivers")
+    restore = members.get("restore", getattr(several, "restore", None))
     try:
         return package.Session(
             functions,
             name=os.path.basename(path),
             version=version if isinstance(version, str) else None,
-            constants=members.get("constants") if isinstance(members.get("constants"), Mapping) else None,
-            revivers=members.get("revivers") if isinstance(members.get("revivers"), Mapping) else None,
+            constants=constants if isinstance(constants, Mapping) else getattr(several, "constants", None),
+            revivers=revivers if isinstance(revivers, Mapping) else getattr(several, "revivers", None),
+            restore=restore if callable(restore) else None,
         )
     except (ValueError, TypeError) as error:
         raise _CannotLoad(f"{path}: {error}") from None

@@ -29,14 +29,16 @@ def serve(
     version: Optional[str] = None,
     constants: Optional[Mapping[str, Any]] = None,
     revivers: Optional[Mapping[str, errors.Reviver]] = None,
+    restore: Optional[Callable[[Mapping[str, Any]], None]] = None,
 ) -> None:
     """Answer `handle` until the daemon closes the input; then the process ends, with status 0.
 
     `handler(event, ctx)` may be a coroutine function; a mapping serves several, by name (one alone is "handler").
     `constants` are told to the daemon and go to the tape. `revivers` make the exceptions of your own types again, from
-    `E`: an exception class, or a function of `E`. Raises ValueError for handlers that cannot be served.
+    `E`: an exception class, or a function of `E`. `restore` is given the constants of the tape, before the first event.
+    Raises ValueError for handlers that cannot be served.
     """
-    session = Session(handler, name=name, version=version, constants=constants, revivers=revivers)
+    session = Session(handler, name=name, version=version, constants=constants, revivers=revivers, restore=restore)
     in_fd, out_fd = take_stdio()
     serve_over(session, in_fd, out_fd)
 
@@ -52,25 +54,28 @@ class Session:
         version: Optional[str] = None,
         constants: Optional[Mapping[str, Any]] = None,
         revivers: Optional[Mapping[str, errors.Reviver]] = None,
+        restore: Optional[Callable[[Mapping[str, Any]], None]] = None,
     ) -> None:
         self.functions: Dict[str, Handler] = dict(handler) if isinstance(handler, Mapping) else {"handler": handler}
         if not self.functions or not all(callable(function) for function in self.functions.values()):
             raise ValueError("serve needs a handler(event, ctx), or a mapping of names to handlers")
-        self.revivers = revivers
-        self._about = dumps(
-            {
-                "protocol": PROTOCOL_VERSION,
-                "handler": {
-                    "name": name or "handler",
-                    "version": version or "0",
-                    "language": "python",
-                    "runtime": _runtime(),
-                },
-                "functions": list(self.functions),
-                "capabilities": {},
-                "constants": dict(constants or {}),
-            }
-        )
+        # The functions of a boundary know these themselves.
+        constants = getattr(handler, "constants", None) if constants is None else constants
+        self.revivers = getattr(handler, "revivers", None) if revivers is None else revivers
+        self._restore = getattr(handler, "restore", None) if restore is None else restore
+        self._about: Dict[str, Any] = {
+            "protocol": PROTOCOL_VERSION,
+            "handler": {
+                "name": name or "handler",
+                "version": version or "0",
+                "language": "python",
+                "runtime": _runtime(),
+            },
+            "functions": list(self.functions),
+            "capabilities": {},
+            "constants": dict(constants or {}),
+        }
+        dumps(self._about)  # What cannot be told is refused here, and not when the daemon asks.
         self._initialized = False
         self._current: Optional[Call] = None
         self._given_up: Dict[int, bool] = {}
@@ -138,8 +143,13 @@ class Session:
         limits = params.get("limits")
         if isinstance(limits, dict) and type(limits.get("frameBytes")) is int:
             self._connection.limit_bytes = limits["frameBytes"]
+        taped = params.get("constants")
+        if self._restore is not None and isinstance(taped, dict):
+            self._restore(taped)
+            own = self._about["constants"]
+            self._about["constants"] = {key: taped.get(key, value) for key, value in own.items()}
         self._initialized = True
-        return reply(ident, self._about)
+        return reply(ident, dumps(self._about))
 
     def _fault(self, params: Any) -> Optional[str]:
         if not isinstance(params, dict) or type(params.get("call")) is not int:

@@ -22,6 +22,13 @@ _COMMANDS = {
     "run": "Replay a recording and print the transcript it gives now.",
     "diff": "Compare the transcripts of two recordings.",
     "show": "Show a recording as a person reads it.",
+    "convert": "Write a recording in the other format: .json as .jsonl, .jsonl as .json.",
+    "check-tape": "Check that tapes (.jsonl) keep every rule of the format.",
+    "ls": "Find calls on tapes: by function, value, time, error or trace.",
+    "redact": "Clean an old recording by a policy, without recording it again.",
+    "publish": "Bring tapes into a store: what is not there yet.",
+    "fetch": "Take a tape back from a store, as one file.",
+    "serve": "Speak JSON-RPC over stdin and stdout with the client that started this process.",
     "demo": "Record an incident, verify it in two languages, catch a regression.",
 }
 
@@ -33,7 +40,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"playhead.cli.{cmd_name}")
+        module = importlib.import_module(f"playhead.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

@@ -80,6 +80,41 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON value.")(function)
 
 
+def call_option(function: F) -> F:
+    return click.option(
+        "--call", "only", type=click.IntRange(min=0), metavar="N", help="Replay event N alone, in a fresh handler."
+    )(function)
+
+
+def map_key_option(function: F) -> F:
+    return click.option(
+        "--map-key",
+        "map_keys",
+        metavar="PATTERN=KEY",
+        multiple=True,
+        help="Keys of the tape that fit PATTERN are the handler's KEY. * is any text; a * in KEY is what it stood for.",
+    )(function)
+
+
+def policy_options(function: F) -> F:
+    """--policy and --no-policy."""
+    for option in (
+        click.option("--no-policy", is_flag=True, help="Write values as they are, whatever policy there is."),
+        click.option(
+            "--policy",
+            metavar="FILE",
+            help="The policy to shape by; else that of the nearest playhead.toml or pyproject.toml, from here upwards.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def handler_named(ctx: click.Context, given: dict[str, Any]) -> bool:
+    """Whether a handler is named at all."""
+    return given["handler"] is not None or bool(ctx.meta.get(_COMMAND_KEY))
+
+
 def handler_of(ctx: click.Context, given: dict[str, Any]) -> HandlerOptions:
     """The handler that the options, or the words after `--`, name."""
     return HandlerOptions(

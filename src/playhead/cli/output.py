@@ -11,7 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 import click
 
@@ -24,6 +25,17 @@ EXIT_COULD_NOT_TELL = 2
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
+
+
+class Audience(Protocol):
+    """Who is told instead of stdout and the terminal: the client for which `playhead serve` runs a command."""
+
+    def result(self, value: Any) -> None: ...
+    def reports(self, done: int, total: int | None) -> None: ...
+
+
+audience: ContextVar[Audience | None] = ContextVar("audience", default=None)
+
 _PROGRESS_AFTER_SECONDS = 0.5
 _PROGRESS_EVERY_SECONDS = 0.1
 
@@ -50,6 +62,10 @@ def say(text: str = "", *, err: bool = False) -> None:
 
 def emit(value: Any) -> None:
     """Print one JSON value for a program, on one line."""
+    listening = audience.get()
+    if listening is not None:
+        listening.result(value)
+        return
     from playhead import jsontext
 
     sys.stdout.flush()
@@ -109,6 +125,10 @@ def internal_failure(error: Exception, *, as_json: bool) -> int:
 @contextmanager
 def progress(label: str, *, wanted: bool) -> Iterator[Callable[[int, int | None], None]]:
     """A line on stderr that counts, on a terminal alone."""
+    listening = audience.get()
+    if listening is not None:
+        yield listening.reports
+        return
     if not wanted or not sys.stderr.isatty():
         yield lambda done, total: None
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from datetime import UTC, datetime
@@ -10,15 +11,17 @@ from typing import Any
 
 import click
 
-from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option
+from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option, policy_options
 from playhead.cli.output import emit as emit_json
 from playhead.cli.output import progress, safe, safe_line, say
 from playhead.daemon import Daemon
 from playhead.engine.determinism import Sources, seeded_random, seeded_sources, stepping_clock
+from playhead.engine.policy_calls import Shaper
 from playhead.errors import UsageError
 from playhead.recorder import RecordOptions, RecordResult, ScenarioOptions
 from playhead.recorder import record as record_scenario
 from playhead.runtime.live import live_sources
+from playhead.runtime.policy_places import may_have_policy
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
 
@@ -39,6 +42,7 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+
 @click.option("--wrap", is_flag=True, help="Webhook fixtures: the event is {id, headers, payload}.")
 @click.option("--plain", is_flag=True, help="Write the original's format alone, without the member @playhead.")
 @click.option("--provenance", is_flag=True, help="Add the handler's language and versions to the recording.")
+@policy_options
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, scenario: str, out: str | None, as_json: bool, **given: Any) -> int:
@@ -69,6 +73,7 @@ def command(ctx: click.Context, /, scenario: str, out: str | None, as_json: bool
         id=given["recording_id"],
         note=given["note"],
         clock_start=clock_start,
+        policy=_policy(given["policy"], given["no_policy"]),
     )
     with Daemon() as daemon, progress("recording", wanted=not as_json) as report:
         result = record_scenario(
@@ -94,6 +99,22 @@ def _sources(seed: float | None, clock_start: int | float | None, clock_step: fl
         otherwise=live_sources(),
         step=step,
     )
+
+
+def _policy(path: str | None, none: bool) -> Shaper | None:
+    if none:
+        if path is not None:
+            raise UsageError("--policy and --no-policy exclude each other")
+        return None
+    if path is None and not may_have_policy(os.getcwd()):
+        return None
+    # Loaded by those who have a policy, or may have one.
+    from playhead.runtime.policy_file import find_policy, load_policy
+
+    if path is not None:
+        return load_policy(path)
+    found = find_policy(os.getcwd())
+    return None if found is None else found.policy
 
 
 def _whole(number: float) -> int | float:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from typing import Any
 
 import click
 
-from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option
+from playhead.cli.options import (
+    HandlerCommand,
+    call_option,
+    handler_of,
+    handler_options,
+    json_option,
+    map_key_option,
+)
 from playhead.cli.output import emit, say
 from playhead.engine.rules import ERRORS_RULES, MATCHINGS
-from playhead.errors import UsageError
 from playhead.runtime.launcher import Launcher
+from playhead.runtime.store import recordings_in
 
 
 @click.command("verify", cls=HandlerCommand)
@@ -28,9 +33,8 @@ from playhead.runtime.launcher import Launcher
 @click.option(
     "--matching",
     type=click.Choice(list(MATCHINGS)),
-    default="lanes",
-    show_default=True,
-    help="Questions in their lanes (clock, randomness, each key), or in the one recorded order.",
+    help="Questions in their lanes (clock, randomness, each key), or in the one recorded order.  "
+    "[default: lanes for .json, sequence for .jsonl]",
 )
 @click.option("--allow-unconsumed", is_flag=True, help="Answers that the handler no longer asks for are no finding.")
 @click.option("--strict-testimony", is_flag=True, help="Changed spans and notes are a finding, not a warning.")
@@ -41,20 +45,22 @@ from playhead.runtime.launcher import Launcher
     show_default=True,
     help="Replay so often; replays that disagree are the verdict `nondeterministic`.",
 )
+@call_option
+@map_key_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, recordings: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Replay each of RECORDINGS against a handler; say ok, or point at the first difference.
 
-    A folder stands for the *.json files in it; - is standard input. Exit code 0: all are the same; 1: one diverged;
-    2: one could not be told, or nothing was verified.
+    A folder stands for the *.json and *.jsonl files in it; - is standard input. Exit code 0: all are the same; 1: one
+    diverged; 2: one could not be told, or nothing was verified.
 
     \b
     Example:
       playhead verify incident.json --handler handler.py
       playhead verify tests/recordings -- node handler.mjs
     """
-    paths = _paths(recordings)
+    paths = recordings_in(recordings)
     handler = handler_of(ctx, given)
     with Launcher() as launcher:
         launcher.start_ahead(handler)
@@ -67,6 +73,8 @@ def command(ctx: click.Context, /, recordings: tuple[str, ...], as_json: bool, *
             matching=given["matching"],
             allow_unconsumed=given["allow_unconsumed"],
             strict_testimony=given["strict_testimony"],
+            call=given["only"],
+            map_keys=given["map_keys"],
         )
         verifier = Verifier(launcher, handler, options, given["runs"], quiet=as_json)
         for path in paths:
@@ -76,18 +84,3 @@ def command(ctx: click.Context, /, recordings: tuple[str, ...], as_json: bool, *
     elif len(paths) > 1:
         say(verifier.summary())
     return verifier.exit
-
-
-def _paths(recordings: tuple[str, ...]) -> list[str]:
-    if not recordings:
-        raise UsageError("nothing to verify: name at least one recording")
-    paths: list[str] = []
-    for given in recordings:
-        if given != "-" and os.path.isdir(given):
-            found = sorted(glob.glob(os.path.join(glob.escape(given), "*.json")))
-            if not found:
-                raise UsageError(f"{given}: no recordings (*.json) in this folder, so nothing is verified")
-            paths += found
-        else:
-            paths.append(given)
-    return paths

@@ -26,10 +26,15 @@ class VerifyOptions(NamedTuple):
     """How strictly two runs are compared. Each option is reported with the verdict it shaped."""
 
     errors: ErrorsRule = "same"
-    matching: Matching = "lanes"
+    # None: as the tape's format has it.
+    matching: Matching | None = None
     allow_unconsumed: bool = False
     strict_testimony: bool = False
     strict_stdout: bool = False
+    # The number of the one call to replay; None: all of them.
+    call: int | None = None
+    # PATTERN=KEY: keys of the tape that the handler knows by other names.
+    map_keys: tuple[str, ...] = ()
 
 
 class Counts(NamedTuple):
@@ -94,25 +99,33 @@ class Verdict(NamedTuple):
         }
         if self.divergence is not None:
             shown["divergence"] = self.divergence.to_json()
+        if self.options.call is not None:
+            shown["call"] = self.options.call
+        if self.options.map_keys:
+            shown["mapKeys"] = list(self.options.map_keys)
         return {
             **shown,
             "divergences": self.divergences,
             "counts": self.counts.to_json(),
             "stray": self.stray.to_json(),
             "errors": self.options.errors,
-            "matching": self.options.matching,
+            "matching": self.options.matching or "lanes",
             "warnings": list(self.warnings),
         }
 
 
 class Judge:
-    """Collects one run over one tape. `expected_hash` is the tape's own, under the rule `same`."""
+    """Collects one run over one tape. `expected_hash` is the tape's own, under the rule `same`.
 
-    def __init__(self, expected_hash: str, options: VerifyOptions) -> None:
+    None where a part of the tape is replayed, or it has no hash of its own: it is then made of the calls that come.
+    """
+
+    def __init__(self, expected_hash: str | None, options: VerifyOptions) -> None:
         self._options = options
         self._expected_hash = expected_hash
         # Under another rule for errors both sides are hashed anew, by that rule.
-        self._expected = None if options.errors == "same" else TranscriptHash(options.errors)
+        anew = expected_hash is None or options.errors != "same"
+        self._expected = TranscriptHash(options.errors) if anew else None
         self._actual = TranscriptHash(options.errors)
         self._first: Divergence | None = None
         self._divergences = 0
@@ -208,7 +221,11 @@ class Judge:
             if first is None or (printed.seq is not None and first.seq is not None and printed.seq < first.seq):
                 first = printed
         verified = self._counts["events"] > 0
-        expected = self._expected_hash if self._expected is None else self._expected.hexdigest()
+        if self._expected is not None:
+            expected = self._expected.hexdigest()
+        else:
+            assert self._expected_hash is not None
+            expected = self._expected_hash
         actual = self._actual.hexdigest() if self._complete else None
         ok = verified and first is None and actual == expected
         return Verdict(

@@ -6,9 +6,11 @@ heavy is imported here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from playhead.runtime.guard import Guard
 from playhead.runtime.pinning import one_core
@@ -21,7 +23,8 @@ class HandlerOptions(NamedTuple):
     command: tuple[str, ...]
     fn: str | None = None
     cwd: str | None = None
-    env: Mapping[str, str] = MappingProxyType({})
+    # Added to ours; None takes a variable away.
+    env: Mapping[str, str | None] = MappingProxyType({})
     timeout_ms: int = 60_000
     start_ms: int = 30_000
     # Keep it and the daemon on one core: never where it does live work.
@@ -31,7 +34,29 @@ class HandlerOptions(NamedTuple):
     stderr_to: int | None = None
 
     def launch(self) -> Launch:
-        return Launch(self.command, self.cwd, self.env, self.stderr_to, one_core() if self.pin else None)
+        env = {**_withheld(), **self.env}
+        return Launch(self.command, self.cwd, env, self.stderr_to, one_core() if self.pin else None)
+
+
+# Variables of the environment that no handler is given: they hold the keys of policies.
+KEY_PREFIX = "PLAYHEAD_HMAC"
+
+
+def _withheld() -> dict[str, None]:
+    return {name: None for name in os.environ if name.startswith(KEY_PREFIX)}
+
+
+class Watcher(Protocol):
+    """Who answers for a command that may be cancelled while its handlers run."""
+
+    def check(self) -> None:
+        """Raises if no further handler is to be started."""
+
+    def started(self, process: Process) -> None: ...
+
+
+# Set around a command that `playhead serve` runs; nobody watches those of the command line.
+watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 class Launcher:
@@ -49,7 +74,7 @@ class Launcher:
 
     def start_ahead(self, options: HandlerOptions) -> None:
         """Start a handler that `start` will be asked for. HandlerStartError if it cannot be started."""
-        self._ahead = (options, Process(options.launch(), self._guard))
+        self._ahead = (options, self._launched(options))
 
     def start(self, options: HandlerOptions) -> Process:
         """The handler that was started ahead, or one started now."""
@@ -57,7 +82,16 @@ class Launcher:
             process = self._ahead[1]
             self._ahead = None
             return process
-        return Process(options.launch(), self._guard)
+        return self._launched(options)
+
+    def _launched(self, options: HandlerOptions) -> Process:
+        watching = watcher.get()
+        if watching is not None:
+            watching.check()
+        process = Process(options.launch(), self._guard)
+        if watching is not None:
+            watching.started(process)
+        return process
 
     def close(self) -> None:
         if self._ahead is not None:

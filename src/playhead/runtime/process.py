@@ -33,7 +33,8 @@ class Launch(NamedTuple):
 
     command: Sequence[str]
     cwd: str | None = None
-    env: Mapping[str, str] = MappingProxyType({})
+    # None takes a variable away.
+    env: Mapping[str, str | None] = MappingProxyType({})
     # What the handler's stderr is copied to while it runs, besides the tail that is kept; None: nothing.
     stderr_to: int | None = None
     # The core it is kept on; None: any.
@@ -53,7 +54,7 @@ class Process:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     cwd=launch.cwd,
-                    env={**os.environ, **launch.env},
+                    env=_environment(launch.env),
                     bufsize=0,
                     process_group=0,
                 )
@@ -209,6 +210,10 @@ class Process:
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
+
+
+def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in {**os.environ, **changes}.items() if value is not None}
 
 
 def _pidfd(pid: int) -> int | None:

@@ -10,10 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final
 
 from playhead.errors import InputOutputError, UsageError
+from playhead.runtime.tape_files import SIDECAR_SUFFIX
+
+# What a recording is named like; what it is, its content says.
+SUFFIXES: Final = (".json", ".jsonl")
 
 
 def open_spool() -> BinaryIO:
@@ -56,6 +60,22 @@ def replacing(path: str | os.PathLike[str], *, force: bool) -> Iterator[BinaryIO
             os.unlink(temporary)
 
 
+def put_in_place(written: str, path: str) -> None:
+    """Move a whole file to `path`, where another one may be, once it lies on the disk."""
+    try:
+        descriptor = os.open(written, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(written, path)
+        # That of the tape that was here.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{path}{SIDECAR_SUFFIX}")
+    except OSError as error:
+        raise _failed(error, path) from None
+
+
 def _move(temporary: str, path: str | os.PathLike[str], *, force: bool) -> None:
     if force:
         os.replace(temporary, path)
@@ -86,8 +106,40 @@ def reading(path: str) -> Iterator[BinaryIO]:
             else:
                 with _seekable(opened) as file:
                     yield file
+    except BrokenPipeError:
+        # It is what is read that is written on: whoever read our output has gone.
+        raise
     except OSError as error:
         raise _failed(error, path) from None
+
+
+@contextlib.contextmanager
+def reading_sidecar(path: str) -> Iterator[BinaryIO | None]:
+    """The sidecar of the tape at `path` (tape/inflight); None where it has none."""
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(f"{path}{SIDECAR_SUFFIX}", "rb", buffering=0))
+        except (FileNotFoundError, NotADirectoryError):
+            file = None
+        except OSError as error:
+            raise _failed(error, f"{path}{SIDECAR_SUFFIX}") from None
+        yield file
+
+
+def recordings_in(given: Iterable[str], *, to: str = "verify", done: str = "verified") -> list[str]:
+    """Paths of recordings, a folder replaced by those in it. UsageError for none at all, and for an empty folder."""
+    paths: list[str] = []
+    for path in given:
+        if path == "-" or not os.path.isdir(path):
+            paths.append(path)
+            continue
+        found = sorted(name for name in os.listdir(path) if name.endswith(SUFFIXES) and not name.startswith("."))
+        if not found:
+            raise UsageError(f"{path}: no recordings (*.json, *.jsonl) in this folder, so nothing is {done}")
+        paths += [os.path.join(path, name) for name in found]
+    if not paths:
+        raise UsageError(f"nothing to {to}: name at least one recording")
+    return paths
 
 
 @contextlib.contextmanager

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, BinaryIO, Final
 
 from playhead import pointer
 from playhead.canonical import ArrayHash, canonical_bytes
-from playhead.errors import JSONTextError, RecordingFormatError
+from playhead.errors import JSONTextError, RecordingFormatError, UsageError
 from playhead.jsontext import MAX_DEPTH, Value
 from playhead.tape.boundaries import (
     PLAYHEAD,
@@ -29,7 +30,10 @@ from playhead.tape.boundaries import (
 )
 from playhead.tape.elements import CHUNK_SIZE, Walker
 from playhead.tape.lanes import END, LaneRange, Lanes
+from playhead.tape.logged import LoggedCall
+from playhead.tape.markers import offset_s
 from playhead.tape.model import Meta, Outcome, Raised, Returned, TapeCall
+from playhead.tape.recorders import RaisedText
 from playhead.tape.times import parse_rfc3339
 
 RECORDING_VERSION: Final = "1"
@@ -49,8 +53,12 @@ _META_MEMBERS: Final = ("recordingVersion", "id", "createdAt", "note")
 class RecordingReader:
     """A recording that is known to be well-formed. Raises RecordingFormatError; `name` is the path it tells.
 
-    The file is not closed here, and must stay as it is while the reader is used.
+    The file is not closed here, and must stay as it is while the reader is used. It is a `Tape` (tape/opening).
     """
+
+    # How questions find their answers, where nobody says otherwise.
+    matching: Final = "lanes"
+    notices: Final[tuple[str, ...]] = ()
 
     def __init__(self, file: BinaryIO, *, name: str = "", chunk_size: int = CHUNK_SIZE) -> None:
         self._file = file
@@ -72,6 +80,61 @@ class RecordingReader:
             )
             if check.keys_with_errors:
                 self._check_places_of_errors(check.keys_with_errors)
+
+    @property
+    def stated_hash(self) -> str:
+        """The hash that stands in the file; it was compared with the entries."""
+        return self.hash
+
+    def check_hash(self, computed: str) -> None:
+        """It was compared when the file was opened."""
+
+    @property
+    def origin(self) -> dict[str, Value] | None:
+        """The header of the tape v1 that this recording was converted from."""
+        tape = (self.provenance or {}).get("tape")
+        return tape if isinstance(tape, dict) else None
+
+    @property
+    def constants(self) -> dict[str, Value]:
+        """What the handler said of its constants when it was recorded."""
+        constants = (self.origin or {}).get("constants")
+        return constants if isinstance(constants, dict) else {}
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another recorder wrote what this was converted from."""
+        return self.has_boundaries and self.origin is not None and "playhead" not in self.origin
+
+    @property
+    def offset_s(self) -> int:
+        """The offset from UTC, in seconds, of times that name none."""
+        started = (self.origin or {}).get("started")
+        try:
+            return offset_s(started) if isinstance(started, str) else 0
+        except ValueError:
+            return 0
+
+    def call(self, seq: int) -> TapeCall:
+        """One call. The calls before it are read past: a recording was read whole anyway when it was opened."""
+        return next(islice(self.calls(), seq, None))
+
+    def check_call(self, seq: int) -> None:
+        """UsageError if there is no such call."""
+        if not 0 <= seq < self.call_count:
+            raise no_such_call(seq, self.call_count)
+
+    def logged(self) -> Iterator[LoggedCall]:
+        """The calls with what a tape v1 would know of them besides."""
+        return (unlogged(call) for call in self.calls())
+
+    def logged_call(self, seq: int) -> LoggedCall:
+        """The same for one call."""
+        return unlogged(self.call(seq))
+
+    def unfinished(self) -> Iterator[LoggedCall]:
+        """A recording is written when its last call is over."""
+        return iter(())
 
     @property
     def response_keys(self) -> list[str]:
@@ -103,8 +166,11 @@ class RecordingReader:
             entries = self._elements(self._parts.entries, _ELEMENT_DEPTH)
             records = self._records() if self.has_boundaries else None
             lanes = self.plain_lanes()
+            texts = self.foreign
             for seq, (event, entry) in enumerate(zip(events, entries, strict=True)):
                 outcome: Outcome = Returned(entry["output"]) if "output" in entry else Raised(entry["error"])
+                if texts and isinstance(outcome, Raised) and isinstance(outcome.error.get("text"), str):
+                    outcome = RaisedText(outcome.error, outcome.error["text"])
                 if records is None:
                     yield TapeCall(seq, event["event"], None, None, outcome)
                     continue
@@ -169,6 +235,17 @@ class RecordingReader:
             if self._name and error.path is None:
                 raise error.at_path(self._name) from None
             raise
+
+
+def no_such_call(seq: int, count: int) -> UsageError:
+    """For a number that no call has."""
+    last = f"its last event is {count - 1}" if count else "it has no events"
+    return UsageError(f"there is no event {seq}: {last}")
+
+
+def unlogged(call: TapeCall) -> LoggedCall:
+    """A call of a file that knows no more of it than this."""
+    return LoggedCall(call, line_seq=None, number=call.seq, ts=None, ms=None, trace=None, raw={})
 
 
 def _fill(record: CallRecord, lanes: Lanes) -> None:

@@ -82,23 +82,33 @@ class RecordingWriter:
         self._note_losses(call)
 
     def finish(
-        self, out: BinaryIO, meta: Meta, *, plain: bool = False, provenance: dict[str, Value] | None = None
+        self,
+        out: BinaryIO,
+        meta: Meta,
+        *,
+        plain: bool = False,
+        provenance: dict[str, Value] | None = None,
+        policy: Value = None,
+        extra: dict[str, Value] | None = None,
     ) -> str:
         """Write the recording and give the hash of its transcript. The writer is used up.
 
         `plain` leaves "@playhead" out and lays numbers and keys out as JavaScript does: byte for byte the file that the
-        format's first implementation would write. `losses` tells what that leaves behind.
+        format's first implementation would write. `losses` tells what that leaves behind. `policy` names the rules that
+        shaped the calls, `extra` are members that are not known here.
         """
         digest = self._hash.hexdigest()
         if not plain:
-            self._write(out, meta, digest, with_calls=True, provenance=provenance)
+            self._write(out, meta, digest, with_calls=True, provenance=provenance, policy=policy, extra=extra)
         else:
             # One writer: the plain form is made of the whole one, element by element.
             if provenance is not None:
                 self._lost["provenance"] += 1
+            if policy is not None:
+                self._lost["policy"] += 1
             scratch = BytesIO() if self._spool.in_memory else self._open_spool()
             with scratch:
-                self._write(scratch, meta, digest, with_calls=False, provenance=None)
+                self._write(scratch, meta, digest, with_calls=False, extra=extra)
                 self._lost["forms"] += write_as_javascript(scratch, out)
         self._spool.close()
         return digest
@@ -124,7 +134,15 @@ class RecordingWriter:
         return lane
 
     def _write(
-        self, out: BinaryIO, meta: Meta, digest: str, *, with_calls: bool, provenance: dict[str, Value] | None
+        self,
+        out: BinaryIO,
+        meta: Meta,
+        digest: str,
+        *,
+        with_calls: bool,
+        provenance: dict[str, Value] | None = None,
+        policy: Value = None,
+        extra: dict[str, Value] | None = None,
     ) -> None:
         out.write(b'{\n  "meta": ' + dumps_pretty(meta_value(meta), level=1))
         for name, lane in (("events", self._events), ("clock", self._clock), ("random", self._random)):
@@ -139,10 +157,12 @@ class RecordingWriter:
         out.write((b"\n  }" if filled else b"}") + b',\n  "transcript": {\n    "entries": ')
         self._write_array(out, self._entries, 2)
         out.write(b',\n    "hash": "%s"\n  }' % digest.encode())
+        for name, value in (extra or {}).items():
+            out.write(b",\n  " + jsontext.dumps(name) + b": " + dumps_pretty(value, level=1))
         if with_calls:
             out.write(
-                b',\n  "%s": {\n    "version": %d,\n    "policy": null,\n    "calls": '
-                % (PLAYHEAD.encode(), PLAYHEAD_VERSION)
+                b',\n  "%s": {\n    "version": %d,\n    "policy": %b,\n    "calls": '
+                % (PLAYHEAD.encode(), PLAYHEAD_VERSION, dumps_pretty(policy, level=2))
             )
             self._write_array(out, self._calls, 2)
             if provenance is not None:
@@ -311,6 +331,7 @@ _LOSSES = {
         "that {count} calls raised: they are kept as entries with an error, which only playhead reads",
     ),
     "provenance": ("where the recording comes from",) * 2,
+    "policy": ("which rules of a policy shaped it",) * 2,
     "forms": (
         "number forms and key order of 1 value: 4.0 is written 4, integer-like keys first",
         "number forms and key order of {count} values: 4.0 is written 4, integer-like keys first",

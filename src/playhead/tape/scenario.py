@@ -93,6 +93,8 @@ class Scenario:
     report: SourceReport
     lanes: Callable[[], Lanes] | None = None
     calls: Callable[[], Iterator[TapeCall]] | None = None
+    # The rules that shaped it before, where it was a tape.
+    policy: Value = None
 
     @property
     def frozen(self) -> bool:
@@ -169,7 +171,16 @@ def scenario_of(reader: RecordingReader) -> Scenario:
     """The frozen scenario in a recording of any size, which is read as the scenario is walked."""
     report = SourceReport("recording", "recording", reader.call_count)
     meta = reader.meta
-    return Scenario(meta.id, meta.created_at, meta.note, reader.events, report, reader.plain_lanes, reader.calls)
+    return Scenario(
+        meta.id,
+        meta.created_at,
+        meta.note,
+        reader.events,
+        report,
+        reader.plain_lanes,
+        reader.calls,
+        policy=reader.policy,
+    )
 
 
 def _bare(events: list[Value], source: str, container: str, id: str | None, note: str | None) -> Scenario:

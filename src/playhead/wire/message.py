@@ -69,10 +69,13 @@ def read_message(line: bytes) -> Message:
         frame = jsontext.loads(line, depth=jsontext.MAX_DEPTH + FRAME_LEVELS)
     except JSONTextError as error:
         return _unreadable(line, error)
-    if type(frame) is dict and "id" in frame and "method" in frame and frame.get("jsonrpc") == "2.0":
-        method, message_id = frame["method"], frame["id"]
-        if type(method) is str and type(message_id) is int:
-            return Request(message_id, method, frame.get("params"))
+    if type(frame) is dict and "method" in frame and frame.get("jsonrpc") == "2.0":
+        method = frame["method"]
+        if type(method) is str:
+            if "id" not in frame:
+                return Notification(method, frame.get("params"))
+            if type(frame["id"]) is int:
+                return Request(frame["id"], method, frame.get("params"))
     if type(frame) is list and _FRAME_MARK.search(line) is not None:
         # Dropped as stray it would be waited for until the call's time is over.
         return Malformed("batches are not spoken: one message a line", quoted(line))

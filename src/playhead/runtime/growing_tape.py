@@ -1,0 +1,180 @@
+"""A tape v1 that grows while a scenario is recorded: each call is on it as soon as it has ended.
+
+What an open call has asked and been told lies in the sidecar, so a kill of anyone loses at most what had not been said
+by then. The tape is always a new file; what is written is flushed to the system, line by line. One call is open at a
+time here: a tape with many is session/attached's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from typing import Any
+
+from playhead.engine.determinism import Sources
+from playhead.engine.heads import Answer, PlayHead, RecordHead
+from playhead.engine.policy_calls import Shaper, check_line, is_forbidden, shaped_ask, shaped_said
+from playhead.errors import InputOutputError
+from playhead.runtime.tape_files import SIDECAR_SUFFIX
+from playhead.tape import inflight
+from playhead.tape.markers import utc_text
+from playhead.tape.model import Ask, TapeCall
+from playhead.tape.tapelog_writer import TapeLogWriter
+
+
+class GrowingTape:
+    """A `Sink` for record_run. `fixed_ts`: what stands for the time of every call; None: when it was made."""
+
+    def __init__(
+        self, path: str, writer: TapeLogWriter, fixed_ts: str | None = None, policy: Shaper | None = None
+    ) -> None:
+        """InputOutputError if there is a file at `path`, or none can be made."""
+        self.path = path
+        self._writer = writer
+        self._tape: int | None = None
+        # Made with the first call.
+        self._sidecar: int | None = None
+        self._fixed_ts = fixed_ts
+        self.policy = policy
+        self._ts = ""
+        self._began_ns = 0
+        self._open = False
+        header = writer.header()
+        self._tape = _new_file(path)
+        self._append(self._tape, header, path)
+
+    @property
+    def call_count(self) -> int:
+        return self._writer.call_count
+
+    def begin(self, call: TapeCall) -> None:
+        self._ts = self._fixed_ts or utc_text(time.time_ns() // 1000)
+        self._began_ns = time.monotonic_ns()
+        self._open = True
+        event = call.event if self.policy is None else self.policy.shape(call.event)
+        self.step(inflight.begin(call.seq, seq=call.seq, fn=call.fn, event=event, ts=self._ts))
+
+    def step(self, line: bytes) -> None:
+        """What the open call asked, was told, or said. What the policy forbids is refused with the call, at its end."""
+        if self.policy is not None and is_forbidden(self.policy, line):
+            return
+        path = f"{self.path}{SIDECAR_SUFFIX}"
+        if self._sidecar is None:
+            self._sidecar = _new_file(path)
+        self._append(self._sidecar, line, path)
+
+    def add(self, call: TapeCall) -> None:
+        """A call that has ended."""
+        ms = 0 if self._fixed_ts else (time.monotonic_ns() - self._began_ns) / 1_000_000
+        line = self._writer.call(call, number=call.seq, ts=self._ts, ms=ms)
+        if self.policy is not None:
+            check_line(self.policy, line, seq=call.seq)
+        assert self._tape is not None
+        self._append(self._tape, line, self.path)
+        self._open = False
+        if self._sidecar is not None:
+            # Its line is on the tape, and no other call is open.
+            os.ftruncate(self._sidecar, 0)
+
+    def finish(self, stats: dict[str, Any] | None = None) -> str:
+        """Close the session well; the hash of its transcript."""
+        assert self._tape is not None
+        self._append(self._tape, self._writer.transcript(stats), self.path)
+        self._close(keep_sidecar=False)
+        return self._writer.hash
+
+    def abandon(self) -> bool:
+        """Close the files as they are. Whether they hold anything of a call."""
+        self._close(keep_sidecar=self._open)
+        return self._open or self.call_count > 0
+
+    def _close(self, *, keep_sidecar: bool) -> None:
+        for descriptor in (self._tape, self._sidecar):
+            if descriptor is not None:
+                os.close(descriptor)
+        if self._sidecar is not None and not keep_sidecar:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{self.path}{SIDECAR_SUFFIX}")
+        self._tape = self._sidecar = None
+
+    @staticmethod
+    def _append(descriptor: int, line: bytes, path: str) -> None:
+        left = memoryview(line)
+        try:
+            while left:
+                left = left[os.write(descriptor, left) :]
+        except OSError as error:
+            raise InputOutputError(f"{path}: {error.strerror}", path=path) from None
+
+
+def _new_file(path: str) -> int:
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InputOutputError(f"{path}: {error.strerror}", path=path) from None
+
+
+class JournallingHead(RecordHead):
+    """A RecordHead that writes each step of a call down as it happens."""
+
+    def __init__(self, sources: Sources | None, tape: GrowingTape, *, frozen: PlayHead | None = None) -> None:
+        super().__init__(sources, frozen=frozen)
+        self._tape = tape
+        self._number = 0
+
+    def begin(self, call: TapeCall) -> None:
+        super().begin(call)
+        self._number = call.seq
+        self._tape.begin(call)
+
+    def now(self, clock: str, lane: str | None) -> int | float:
+        value = super().now(clock, lane)
+        self._asked()
+        return value
+
+    def random(self, draw: dict[str, Any] | None, lane: str | None) -> Any:
+        value = super().random(draw, lane)
+        self._asked()
+        return value
+
+    def respond(self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None) -> Any:
+        number = self.asked
+        given = super().respond(key, args, kwargs, lane)
+        self._tape.step(inflight.asked(self._number, number, self._kept(self._asks[number])))
+        if isinstance(given, Answer):
+            self._settled(number)
+        return given
+
+    def _asked(self) -> None:
+        self._tape.step(inflight.asked(self._number, self.asked - 1, self._kept(self._asks[-1])))
+
+    def settle(self, number: int, answer: Answer) -> None:
+        super().settle(number, answer)
+        self._settled(number)
+
+    def released(self) -> list[tuple[int, Answer]]:
+        return self._all_settled(super().released())
+
+    def release_one(self) -> list[tuple[int, Answer]]:
+        return self._all_settled(super().release_one())
+
+    def _all_settled(self, out: list[tuple[int, Answer]]) -> list[tuple[int, Answer]]:
+        for number, _ in out:
+            self._settled(number)
+        return out
+
+    def _settled(self, number: int) -> None:
+        ask = self._kept(self._asks[number])
+        self._tape.step(inflight.settled(self._number, number, value=ask.value, error=ask.error))
+
+    def said(self, item: dict[str, Any]) -> None:
+        super().said(item)
+        policy, item = self._tape.policy, self._said[-1]
+        self._tape.step(inflight.said(self._number, item if policy is None else shaped_said(policy, item)))
+
+    def _kept(self, ask: Ask) -> Ask:
+        """A question as the sidecar may have it."""
+        policy = self._tape.policy
+        return ask if policy is None else shaped_ask(policy, ask)
