@@ -29,8 +29,7 @@ from playhead.runtime.loop import Faulted
 from playhead.runtime.policies import policy_with
 from playhead.runtime.recording_run import record_run, recording_head, scenario_calls
 from playhead.runtime.runs import Progress
-from playhead.runtime.store import open_spool, put_in_place, reading, refuse_existing, replacing
-from playhead.runtime.tape_files import SIDECAR_SUFFIX
+from playhead.runtime.store import SIDECAR_SUFFIX, open_spool, put_in_place, reading, refuse_existing, replacing
 from playhead.session.commands import HandlerInfo
 from playhead.tape.log_tape import LogTape, open_tape
 from playhead.tape.model import Meta

@@ -11,8 +11,8 @@ from playhead.engine.foreign import Spelling
 from playhead.engine.heads import Answer, PlayHead
 from playhead.engine.rules import ErrorsRule
 from playhead.errors import UsageError
-from playhead.tape.model import Ask, Outcome, Raised, Returned, TapeCall
-from playhead.tape.recorders import KeyMap, RaisedText
+from playhead.tape.model import Ask, Outcome, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.recorders import KeyMap
 
 FOREIGN = Spelling(None, foreign=True, offset_s=7200)
 NAIVE, UTC = {"__dt__": "2026-07-03T02:00:00.1234567"}, {"__dt__": "2026-07-03T00:00:00.123456Z"}

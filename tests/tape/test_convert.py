@@ -20,9 +20,8 @@ from playhead.engine.outcomes import full_entry
 from playhead.errors import TapeFormatError, UsageError
 from playhead.tape.convert import Converted, to_recording, to_tape
 from playhead.tape.log_tape import LogTape, open_tape
-from playhead.tape.model import Ask, Meta, Outcome, Raised, Returned, TapeCall
+from playhead.tape.model import Ask, Meta, Outcome, Raised, RaisedText, Returned, TapeCall
 from playhead.tape.opening import is_tape_log
-from playhead.tape.recorders import RaisedText
 from playhead.tape.recording_reader import RecordingReader
 from playhead.tape.recording_writer import RecordingWriter
 from playhead.tape.tape_scenario import scenario_of_tape
@@ -292,14 +291,15 @@ def test_a_real_tape_comes_back_as_it_was_but_for_what_was_told(path: Path) -> N
                 assert same == (after.kind, after.clock, bounds, after.key, after.args, after.value, after.error)
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.text() | st.sampled_from(["__dt__", "__esc__", "__opaque__", "text"]), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+KEYS = st.text() | st.sampled_from(["__dt__", "__esc__", "__opaque__", "text"])
+
+
+def larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3)
+
+
+VALUES = st.recursive(LEAVES, larger, max_leaves=12)
 INTEGERS_FIT = st.integers(-(2**200), 2**200)
 
 

@@ -23,8 +23,8 @@ from playhead.canonical import canonical_hash
 from playhead.errors import NotCanonical, TapeFormatError, UsageError
 from playhead.tape import inflight
 from playhead.tape.markers import utc_text
-from playhead.tape.model import Ask, Raised, Returned, TapeCall
-from playhead.tape.recorders import AskedNow, RaisedText, milliseconds
+from playhead.tape.model import Ask, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.recorders import AskedNow, milliseconds
 from playhead.tape.tapelog_check import Finding, check_tape
 from playhead.tape.tapelog_reader import LoggedCall, TapeLog
 from playhead.tape.tapelog_writer import TapeLogWriter, rewritten

@@ -131,7 +131,7 @@ class Attachment:
         reply = self.request("session.close", {"dropped": dict(dropped)}, deadline - time.monotonic())
         self._send({"id": next(self._ids), "method": "shutdown"})
         self._send({"method": "exit"})
-        self.outbox.empty.wait(max(deadline - time.monotonic(), 0))
+        self.outbox.drain(max(deadline - time.monotonic(), 0))
         self.outbox.fail("closed")
         self._end_process(deadline)
         result = None if reply is None else reply.get("result")
@@ -140,7 +140,7 @@ class Attachment:
     def abandon(self) -> None:
         """In a forked child: the pipes are the parent's, and so is the daemon."""
         self.closing = True
-        self.outbox.dead = self.outbox.queued = True
+        self.outbox.dead = True
         self.outbox.frames.clear()
         for call in list(self.open_calls.values()):
             call.records = False

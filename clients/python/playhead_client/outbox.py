@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+import time
 from collections import deque
 from typing import Callable, Deque, List, Optional
 
@@ -27,16 +28,21 @@ class Outbox:
         self.frames: Deque[str] = deque()
         # Counted without a lock: threads that meet here may lose a frame's length, and the next drain sets it right.
         self.waiting_bytes = 0
-        self.queued = True
         self.dead = False
         self.rewrite: Optional[Callable[[str], str]] = None
         self.empty = threading.Event()
         self._on_failure = on_failure
         self._fd = -1
         self._rest = b""
+        self._writing = 0
         self._lock = threading.Lock()
         self._bell = threading.Lock()
         self._bell.acquire()
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """What is not in the pipe yet, also where somebody is about to write it."""
+        return self.waiting_bytes + self._writing + len(self._rest)
 
     def put(self, frame: str) -> None:
         """Keep a frame, LF included. From any thread; neither waits nor writes."""
@@ -46,11 +52,14 @@ class Outbox:
     def push(self) -> None:
         """Write what has been put, as far as the pipe takes it now."""
         # No lock is waited for. Whoever holds it looks again after having let it go, so nothing put meanwhile is left.
-        while self.frames and not self.queued:
+        # While a rest waits for room in the pipe, the thread of its own writes.
+        while self.frames and self._fd >= 0 and not self._rest and not self.dead:
             if not self._lock.acquire(False):
-                return
+                time.sleep(0)  # Whoever writes may wait for the interpreter lock alone, which this gives up.
+                if not self._lock.acquire(False):
+                    return
             try:
-                if not self.queued:
+                if not self._rest:
                     self._write()
             except BaseException as error:
                 # A signal handler's exception may stand between what was written and our knowing it.
@@ -62,7 +71,17 @@ class Outbox:
     def open(self, fd: int) -> None:
         """Write into this descriptor, which does not block, from now on. The caller then runs `work`."""
         self._fd = fd
+        self.push()
         self._ring()
+
+    def drain(self, timeout_s: float) -> None:
+        """Wait until everything is in the pipe, at most so long."""
+        deadline = time.monotonic() + timeout_s
+        self.empty.wait(timeout_s)
+        # Whoever writes now has been waited for; what was put meanwhile is ours.
+        if self._lock.acquire(timeout=max(deadline - time.monotonic(), 0)):
+            self._lock.release()
+        self.push()
 
     def work(self) -> None:
         """Write what queues up, until the end. For a thread of its own."""
@@ -77,20 +96,18 @@ class Outbox:
                     poll.poll(LOOK_AGAIN_MS)
             if self.dead:
                 return
-            self.queued = False
-            if self.frames:  # Put between the last look and now, by somebody who saw that it is we who write.
-                self.queued = True
+            self.empty.set()
+            if self._rest:  # The pipe was filled again between the last look and now.
+                self.empty.clear()
                 self._ring()
-            else:
-                self.empty.set()
 
     def fail(self, reason: str) -> None:
         """Nothing is written any more. From any thread."""
         if self.dead:
             return
-        self.dead = self.queued = True
+        self.dead = True
         self.frames.clear()
-        self.waiting_bytes = 0
+        self.waiting_bytes = self._writing = 0
         self._rest = b""
         self.empty.set()
         self._ring()
@@ -101,6 +118,7 @@ class Outbox:
         data = self._rest or self._taken()
         if not data or self.dead:
             return
+        self._writing = len(data)
         try:
             done = os.write(self._fd, data)
         except BlockingIOError:
@@ -108,14 +126,12 @@ class Outbox:
         except OSError as error:
             self.fail(error.strerror or str(error))
             return
-        if done == len(data):
-            self._rest = b""
+        self._rest = data[done:] if done < len(data) else b""
+        self._writing = 0
+        if not self._rest:
             return
-        self._rest = data[done:]
-        if not self.queued:
-            self.empty.clear()
-            self.queued = True
-            self._ring()
+        self.empty.clear()
+        self._ring()
 
     def _taken(self) -> bytes:
         frames = self.frames

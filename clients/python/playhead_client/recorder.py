@@ -104,7 +104,7 @@ class Recorder:
             "recording": attachment is not None and not attachment.dead,
             "begun": self._begun,
             "dropped": dropped,
-            "queue": 0 if attachment is None else attachment.outbox.waiting_bytes,
+            "queue": 0 if attachment is None else attachment.outbox.unwritten_bytes,
             "path": self.path,
         }
 

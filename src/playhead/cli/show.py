@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -61,7 +60,7 @@ def command(recording: str, only: int | None, width: int, as_json: bool) -> int:
         for logged in calls:
             if isinstance(tape, LogTape) and tape.converted:
                 # The recording it was made of did not know.
-                logged = replace(logged, ts=None, ms=None)
+                logged = logged._replace(ts=None, ms=None)
             _tell_call(logged, width)
         for logged in unfinished:
             _tell_call(logged, width)

@@ -17,8 +17,8 @@ from playhead.engine.divergence import Divergence
 from playhead.engine.heads import PlayHead
 from playhead.engine.rules import ErrorsRule, Matching
 from playhead.tape.markers import comparable, instant_us
-from playhead.tape.model import Ask, Outcome, Raised, Returned, TapeCall
-from playhead.tape.recorders import KeyMap, RaisedText, same_error_text
+from playhead.tape.model import Ask, Outcome, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.recorders import KeyMap, same_error_text
 
 _DT: Final = "__dt__"
 # The format has no marker below this depth.

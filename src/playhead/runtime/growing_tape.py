@@ -16,7 +16,7 @@ from playhead.engine.determinism import Sources
 from playhead.engine.heads import Answer, PlayHead, RecordHead
 from playhead.engine.policy_calls import Shaper, check_line, is_forbidden, shaped_ask, shaped_said
 from playhead.errors import InputOutputError
-from playhead.runtime.tape_files import SIDECAR_SUFFIX
+from playhead.runtime.store import SIDECAR_SUFFIX
 from playhead.tape import inflight
 from playhead.tape.markers import utc_text
 from playhead.tape.model import Ask, TapeCall

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
 
 from playhead.errors import InputOutputError, UsageError
-from playhead.runtime.tape_files import SIDECAR_SUFFIX
 
+# Beside a tape v1: the calls that have not ended.
+SIDECAR_SUFFIX: Final = ".inflight"
 # What a recording is named like; what it is, its content says.
 SUFFIXES: Final = (".json", ".jsonl")
 

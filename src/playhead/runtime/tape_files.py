@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import Final
 
 from playhead.errors import UsageError
+from playhead.runtime.store import SIDECAR_SUFFIX
 
 SUFFIX: Final = ".jsonl"
-SIDECAR_SUFFIX: Final = ".inflight"
 # A disk that was full is tried again after this.
 RETRY_SECONDS: Final = 0.5
 

@@ -18,8 +18,8 @@ from playhead.errors import UsageError
 from playhead.jsontext import Value
 from playhead.tape.log_tape import CONVERTED, ORIGIN, LogTape
 from playhead.tape.logged import PLAYHEAD, LoggedCall
-from playhead.tape.model import Ask, Raised, Returned, TapeCall
-from playhead.tape.recorders import KINDS, AskedNow, RaisedText
+from playhead.tape.model import Ask, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.recorders import KINDS, AskedNow
 from playhead.tape.recording_reader import RecordingReader
 from playhead.tape.recording_writer import RecordingWriter
 from playhead.tape.tapelog_writer import TapeLogWriter

@@ -6,8 +6,7 @@ file and no text is here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from playhead.jsontext import Value
 from playhead.tape.model import TapeCall
@@ -24,8 +23,7 @@ RECORDERS: Final[tuple[Recorder, ...]] = ("python", "node", "dotnet", "go", "jav
 Lossy = int | Literal["output"]
 
 
-@dataclass(frozen=True, slots=True)
-class TapeLogHeader:
+class TapeLogHeader(NamedTuple):
     """The first line. `started` is ISO 8601 with an offset, as it stands there; `raw` is the whole line, decoded.
 
     `playhead` is our own member, without its version; None on a tape that another recorder wrote.
@@ -36,11 +34,10 @@ class TapeLogHeader:
     recorder_version: str
     constants: dict[str, Value]
     playhead: dict[str, Value] | None
-    raw: dict[str, Value] = field(repr=False)
+    raw: dict[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedCall:
+class LoggedCall(NamedTuple):
     """One call of a tape v1: a line of the tape, or a call that the sidecar holds because it never ended.
 
     `call.seq` is its place, from 0. An unfinished call has no line: its `line_seq` and `ms` are None, its `call` has
@@ -53,7 +50,7 @@ class LoggedCall:
     ts: str | None
     ms: float | None
     trace: str | None  # a W3C traceparent
-    raw: dict[str, Value] = field(repr=False)  # the line, decoded: unknown keys and kinds included
+    raw: dict[str, Value]  # the line, decoded: unknown keys and kinds included
     finished: bool = True
     lossy: tuple[Lossy, ...] = ()
     seen_seq: int | None = None  # the `seq` that the handler saw, where the tape says it

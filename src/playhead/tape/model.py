@@ -56,6 +56,13 @@ class Raised:
     error: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class RaisedText(Raised):
+    """An error of which the tape has the text alone; `error` is what the text looks like, for readers."""
+
+    text: str
+
+
 Outcome = Returned | Raised
 
 

@@ -15,7 +15,7 @@ from playhead.errors import UsageError
 from playhead.jsontext import Value
 from playhead.tape.logged import Misread, said_item
 from playhead.tape.markers import instant_us
-from playhead.tape.model import Ask, Raised
+from playhead.tape.model import Ask, RaisedText
 
 
 @dataclass(slots=True)
@@ -23,13 +23,6 @@ class AskedNow(Ask):
     """A reading of the wall clock whose text on the tape is more than its milliseconds: the form it was given in."""
 
     text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RaisedText(Raised):
-    """An error of which the tape has the text alone; `error` is what the text looks like, for readers."""
-
-    text: str
 
 
 Event = dict[str, Any]

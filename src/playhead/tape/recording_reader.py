@@ -31,9 +31,7 @@ from playhead.tape.boundaries import (
 from playhead.tape.elements import CHUNK_SIZE, Walker
 from playhead.tape.lanes import END, LaneRange, Lanes
 from playhead.tape.logged import LoggedCall
-from playhead.tape.markers import offset_s
-from playhead.tape.model import Meta, Outcome, Raised, Returned, TapeCall
-from playhead.tape.recorders import RaisedText
+from playhead.tape.model import Meta, Outcome, Raised, RaisedText, Returned, TapeCall
 from playhead.tape.times import parse_rfc3339
 
 RECORDING_VERSION: Final = "1"
@@ -46,6 +44,7 @@ _MOST_EXTRA_BYTES: Final = 65536
 _LANE_CHUNK_SIZE: Final = 16384
 _ALL_LANE_CHUNKS: Final = 4194304
 _HASH: Final = re.compile("[0-9a-f]{64}")
+_OFFSET: Final = re.compile("[-+][0-9]{2}:[0-9]{2}$")
 _MISSING: Final = "missing"
 _META_MEMBERS: Final = ("recordingVersion", "id", "createdAt", "note")
 
@@ -111,7 +110,10 @@ class RecordingReader:
         """The offset from UTC, in seconds, of times that name none."""
         started = (self.origin or {}).get("started")
         try:
-            return offset_s(started) if isinstance(started, str) else 0
+            if not isinstance(started, str):
+                return 0
+            # The same reading of a clock in UTC is later by just that.
+            return parse_rfc3339(_OFFSET.sub("Z", started))[0] - parse_rfc3339(started)[0]
         except ValueError:
             return 0
 

@@ -29,9 +29,9 @@ from playhead.tape.logged import (
     TapeLogHeader,
 )
 from playhead.tape.markers import may_be_escaped, offset_s, restore
-from playhead.tape.model import Ask, Outcome, Raised, Returned, TapeCall
+from playhead.tape.model import Ask, Outcome, Raised, RaisedText, Returned, TapeCall
 from playhead.tape.raw_lines import RawLine, last_line, raw_lines
-from playhead.tape.recorders import RaisedText, error_from_text, read_event
+from playhead.tape.recorders import error_from_text, read_event
 from playhead.tape.tapelog_events import read_error, read_own_event, value_of, wholes
 from playhead.tape.tapelog_writer import entry_bytes
 from playhead.tape.times import parse_rfc3339

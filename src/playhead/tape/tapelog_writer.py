@@ -15,8 +15,7 @@ from playhead.canonical import ArrayHash, checked_bytes
 from playhead.jsontext import Value
 from playhead.tape.logged import PLAYHEAD, PLAYHEAD_VERSION, TAPE_VERSION, LoggedCall, Lossy
 from playhead.tape.markers import place
-from playhead.tape.model import Outcome, Raised, Returned, TapeCall
-from playhead.tape.recorders import RaisedText
+from playhead.tape.model import Outcome, Raised, RaisedText, Returned, TapeCall
 from playhead.tape.tapelog_events import ask_event, error_text, name_text, said_events, text_of, wholes_member
 from playhead.tape.times import parse_rfc3339
 
