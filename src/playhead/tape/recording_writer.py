@@ -287,7 +287,7 @@ def _number(value: Value) -> bytes:
     """A clock reading or a draw. What is no number would make a recording that cannot be read."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"a reading of the clock or a random draw is a number, not {type(value).__name__}")
-    return (jsontext.exact_integer(value) if isinstance(value, int) else jsontext.exact_float(value)).encode()
+    return jsontext.dumps(value)
 
 
 def _loss_of(ask: Ask) -> str | None:
