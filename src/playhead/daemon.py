@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from playhead import jsontext
 from playhead._version import __version__
 from playhead.canonical import canonical_equal
 from playhead.engine.diff import diff_entries, literal, shorten
@@ -21,15 +22,17 @@ from playhead.engine.outcomes import full_entry, outcome_of
 from playhead.engine.policy_calls import Shaper, call_parts, shaped_error, shaped_outcome
 from playhead.engine.rules import ErrorsRule
 from playhead.engine.verify import Verdict, VerifyOptions, repeated
-from playhead.errors import HandlerError, HandlerStartError, UsageError
+from playhead.errors import HandlerError, HandlerStartError, PlayheadError, UsageError
+from playhead.runtime.client_caller import ClientCaller
 from playhead.runtime.launcher import HandlerOptions, Launcher
 from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.pinning import on_core, one_core
 from playhead.runtime.policies import policy_of_tape
-from playhead.runtime.runs import Progress, choose_function, replay_run, verify_run
+from playhead.runtime.runs import Playing, Progress, choose_function, replay_run, verify_run
 from playhead.runtime.store import reading, reading_sidecar
 from playhead.session.commands import HandlerInfo
 from playhead.session.handler import SessionOptions
+from playhead.session.verification import Verification
 from playhead.tape.model import Outcome
 from playhead.tape.opening import Tape, is_tape_log
 from playhead.tape.recording_reader import RecordingReader
@@ -144,6 +147,65 @@ class Daemon:
                 yield handler, info
         finally:
             handler.close()
+
+
+class OpenedTape:
+    """A tape that the functions of a client are verified by: it is open until `close`, whichever thread plays it.
+
+    PlayheadError where it is none, or cannot be verified as is wanted.
+    """
+
+    def __init__(self, wanted: Verification) -> None:
+        self._wanted = wanted
+        self._policy: Shaper | None = None
+        if wanted.fn is not None:
+            choose_function(wanted.functions, wanted.fn)
+        self._open = contextlib.ExitStack()
+        try:
+            self._tape = self._open.enter_context(opened_tape(wanted.tape))
+            Playing(self._tape, wanted.options)
+            self._policy = policy_of_tape(self._tape.policy)
+        except BaseException:
+            self._open.close()
+            raise
+        self.constants = self._tape.constants
+
+    def close(self) -> None:
+        self._open.close()
+
+    def verify(self, caller: ClientCaller) -> bytes:
+        """The result of `verify --json` for this tape, as JSON text."""
+        named = {"recording": self._wanted.tape}
+        try:
+            result = {**named, "id": self._tape.meta.id, **self._verdict(caller).to_json()}
+        except PlayheadError as error:
+            result = {**named, "ok": False, "error": error.to_json()}
+        except Exception as unexpected:
+            told = {"kind": "internal", "message": f"internal error, reference {report_unexpected(unexpected)}"}
+            result = {**named, "ok": False, "error": told}
+        return jsontext.dumps(result)
+
+    def _verdict(self, caller: ClientCaller) -> Verdict:
+        policy = self._policy
+        known = 0 if policy is None else policy.learned
+        verdict = self._verified(caller)
+        gone = verdict.divergence is not None and verdict.divergence.kind in ("timeout", "protocol")
+        if policy is None or verdict.ok or policy.learned == known or gone:
+            return verdict
+        # As in Daemon._verify_under.
+        caller.renew()
+        return self._verified(caller)
+
+    def _verified(self, caller: ClientCaller) -> Verdict:
+        wanted, policy = self._wanted, self._policy
+
+        def chosen(taped: str | None) -> str:
+            return choose_function(wanted.functions, wanted.fn, taped)
+
+        with shaping(policy):
+            verdict = verify_run(self._tape, caller, chosen, wanted.options, no_progress, lambda: None, policy)
+            info = HandlerInfo("", "", "", "", wanted.functions, wanted.constants, 1)
+            return verdict._replace(warnings=(*other_constants(self._tape, info, policy), *verdict.warnings))
 
 
 @contextlib.contextmanager

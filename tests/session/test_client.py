@@ -17,6 +17,7 @@ from playhead.session.attached import AttachedSession, TapeStart
 from playhead.session.client import ClientSession, State
 from playhead.wire.client_methods import Client
 from playhead.wire.framing import FRAME_BYTES
+from playhead.wire.peer import Peer
 
 VECTORS = Path(__file__).resolve().parents[2] / "protocol" / "vectors" / "serve"
 NOW_MS = 1783036801000.0
@@ -41,6 +42,7 @@ BEGIN = told("call.begin", seq=0, fn="f", event=1)
 END = told("call.end", output=1)
 OPEN = asked("session.open", mode="record", out="/var/tapes")
 VERIFY = asked("verify", id=5, recordings=["a.json"], progressToken="t")
+VERIFY_HERE = asked("session.open", 3, mode="verify", tape="a.json", functions=["f"])
 READY = on.TapeReady(2, PATH, Policy.of({}), START)
 
 
@@ -64,6 +66,15 @@ def said(command: do.Command) -> str:
             return f"start {id} {method} {json.dumps(params)}{' with progress' if progress else ''}"
         case do.CancelCommand(id):
             return f"cancel {id}"
+        case do.OpenTape(id, session, wanted):
+            return f"open {id} {session} {wanted.tape} for {','.join(wanted.functions)}"
+        case do.StartVerify(session):
+            return f"verify {session}"
+        case do.HandOn(session, frame):
+            found = json.loads(frame)
+            return f"hand on {session} {found.get('method', found.get('id'))}"
+        case do.EndVerify(session):
+            return f"end {session}"
         case do.Stop(code):
             return f"stop {code}"
     raise AssertionError(command)
@@ -100,6 +111,8 @@ def reached(state: State) -> ClientSession:
         session.step(frames(asked("initialize", 1, **INITIALIZE), VERIFY, OPEN))
         session.step(READY)
         session.step(frames(BEGIN))
+        session.step(frames(VERIFY_HERE))
+        session.step(on.TapeOpened(3, {}))
     if state is State.OPENING:
         session.step(frames(OPEN))
     if state is State.LEAVING:
@@ -121,12 +134,18 @@ HAPPENS: dict[type, on.Event] = {
     on.TapeReady: READY,
     on.TapeRefused: on.TapeRefused(2, {"kind": "usage", "message": "no"}),
     on.TapeClosed: on.TapeClosed(1, PATH, 0),
+    on.TapeOpened: on.TapeOpened(2, {}),
+    on.VerifierSaid: on.VerifierSaid(2, [b'{"jsonrpc":"2.0","method":"cancel","params":{"session":2}}\n'], None),
+    on.VerdictReached: on.VerdictReached(2, b'{"ok":true}'),
     on.CommandEnded: on.CommandEnded(5, b'{"ok":true}'),
     on.CommandProgressed: on.CommandProgressed(5, 1, 3),
 }
 ILLEGAL = "illegal"
 NO_WORD: list[str] = []
-FINISHED = ["write 1: 0 calls", "close 1 unfinished", "cancel 5", "stop 0"]
+FINISHED = ["write 1: 0 calls", "close 1 unfinished", "end 2", "cancel 5", "stop 0"]
+LEFT = [line for line in FINISHED if line != "end 2"]
+SAID = ['cancel {"session":2}']
+VERDICT = ["end 2", 'session.verdict {"session":2,"verdict":{"ok":true}}']
 PROGRESS = ['$/progress {"token":"t","value":{"done":1,"total":3}}']
 STATS = '{"calls":1,"open":0,"dropped":{},"refused":0,"bytes":'
 
@@ -143,6 +162,9 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.TapeReady: ILLEGAL,
         on.TapeRefused: ILLEGAL,
         on.TapeClosed: ILLEGAL,
+        on.TapeOpened: ILLEGAL,
+        on.VerifierSaid: ILLEGAL,
+        on.VerdictReached: ILLEGAL,
         on.CommandEnded: ILLEGAL,
         on.CommandProgressed: ILLEGAL,
     },
@@ -157,6 +179,9 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.TapeReady: ILLEGAL,
         on.TapeRefused: ILLEGAL,
         on.TapeClosed: ILLEGAL,
+        on.TapeOpened: ILLEGAL,
+        on.VerifierSaid: (SAID, State.READY),
+        on.VerdictReached: (VERDICT, State.READY),
         on.CommandEnded: (['5 is {"ok":true}'], State.READY),
         on.CommandProgressed: (PROGRESS, State.READY),
     },
@@ -168,9 +193,12 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.TapeStalled: (NO_WORD, State.OPENING),
         on.TapeResumed: (NO_WORD, State.OPENING),
         on.SidecarBehind: (NO_WORD, State.OPENING),
-        on.TapeReady: (['2 is {"session":2,'], State.READY),
+        on.TapeReady: (['2 is {"session":3,'], State.READY),
         on.TapeRefused: (["2 refused -32602"], State.READY),
         on.TapeClosed: ILLEGAL,
+        on.TapeOpened: (['2 is {"session":3,', "verify 3"], State.READY),
+        on.VerifierSaid: (SAID, State.OPENING),
+        on.VerdictReached: (VERDICT, State.OPENING),
         on.CommandEnded: (['5 is {"ok":true}'], State.OPENING),
         on.CommandProgressed: (PROGRESS, State.OPENING),
     },
@@ -178,14 +206,17 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         # What is recorded goes on; requests do not.
         on.FramesReceived: (["7 refused -32600", "write 1: 1 calls"], State.LEAVING),
         on.FrameRefused: (["None refused -32700"], State.LEAVING),
-        on.InputEnded: (FINISHED, State.ENDED),
-        on.StopWanted: (FINISHED, State.ENDED),
+        on.InputEnded: (LEFT, State.ENDED),
+        on.StopWanted: (LEFT, State.ENDED),
         on.TapeStalled: (NO_WORD, State.LEAVING),
         on.TapeResumed: (NO_WORD, State.LEAVING),
         on.SidecarBehind: (NO_WORD, State.LEAVING),
         on.TapeReady: ILLEGAL,
         on.TapeRefused: ILLEGAL,
         on.TapeClosed: ILLEGAL,
+        on.TapeOpened: ILLEGAL,
+        on.VerifierSaid: (SAID, State.LEAVING),
+        on.VerdictReached: (NO_WORD, State.LEAVING),
         on.CommandEnded: (['5 is {"ok":true}'], State.LEAVING),
         on.CommandProgressed: (PROGRESS, State.LEAVING),
     },
@@ -200,6 +231,9 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.TapeReady: ILLEGAL,
         on.TapeRefused: ILLEGAL,
         on.TapeClosed: (NO_WORD, State.ENDED),
+        on.TapeOpened: ILLEGAL,
+        on.VerifierSaid: (NO_WORD, State.ENDED),
+        on.VerdictReached: (NO_WORD, State.ENDED),
         on.CommandEnded: (NO_WORD, State.ENDED),
         on.CommandProgressed: (NO_WORD, State.ENDED),
     },
@@ -237,6 +271,7 @@ class Runtime:
         self.vector = vector
         self.session = new()
         self.sent: list[Any] = []
+        self.later: list[on.Event] = []
         self.tape = self.sidecar = b""
         self.code: int | None = None
 
@@ -260,8 +295,37 @@ class Runtime:
                     self.step(on.CommandEnded(id, json.dumps(self.vector["result"]).encode()))
                 case do.StartCommand() | do.CancelCommand():
                     assert self.vector["hangs"]
+                case do.OpenTape(id):
+                    self.step(on.TapeOpened(id, {}))
+                case do.StartVerify(number):
+                    self.handle(number)
+                case do.HandOn(number, frame):
+                    self.handed_on(number, json.loads(frame))
+                case do.EndVerify(number):
+                    if self.vector["verdict"] is None:
+                        self.say(number, Peer.notify("cancel", {"session": number, "call": 0}))
                 case do.Stop(code):
                     self.code = code
+
+    # A verification as the vector has it: one call, its answers, its verdict. What it says comes after the step.
+
+    def handle(self, number: int) -> None:
+        params = {"session": number, "call": 0, "fn": "charge", "event": self.vector["events"][0], "seq": 0}
+        self.say(number, Peer().request("handle", params, None), 1)
+
+    def handed_on(self, number: int, frame: dict[str, Any]) -> None:
+        if "method" in frame:
+            self.say(number, Peer.result(frame["id"], self.vector["answers"][frame["params"]["ask"]]))
+        else:
+            self.later.append(on.VerdictReached(number, json.dumps(self.vector["verdict"]).encode()))
+
+    def say(self, number: int, frame: bytes, handle: int | None = None) -> None:
+        self.later.append(on.VerifierSaid(number, [frame], handle))
+
+    def take(self, event: on.Event) -> None:
+        self.step(event)
+        while self.later:
+            self.step(self.later.pop(0))
 
 
 def bytes_of(step: dict[str, Any]) -> bytes:
@@ -294,7 +358,7 @@ def test_the_daemon_says_what_the_vector_says(path: Path, at_once: bool) -> None
         # How it was read changes nothing, but for what a sidecar keeps.
         reads = [steps] if at_once else [[step] for step in steps]
         for read in reads:
-            runtime.step(on.FramesReceived([bytes_of(step) for step in read], NOW_MS))
+            runtime.take(on.FramesReceived([bytes_of(step) for step in read], NOW_MS))
     assert runtime.sent == []
     assert runtime.code == vector["exit"]
     if "tape" in vector:

@@ -36,6 +36,7 @@ _LATER = {
     "span": "boundary",
     "tool": "boundary",
     "uninstall": "boundary",
+    "verify_here": "here",
 }
 
 
@@ -74,4 +75,5 @@ __all__ = [
     "span",
     "tool",
     "uninstall",
+    "verify_here",
 ]

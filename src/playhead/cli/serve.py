@@ -9,7 +9,7 @@ import click
 
 from playhead._version import __version__
 from playhead.cli.requests import Requests
-from playhead.daemon import report_unexpected
+from playhead.daemon import OpenedTape, report_unexpected
 from playhead.engine.policy import Policy
 from playhead.runtime.policy_file import find_policy, load_policy
 from playhead.runtime.publisher import Publisher
@@ -45,7 +45,7 @@ def command(ctx: click.Context, sink: str | None) -> int:
     recordings = _Recordings(sink)
     stdin, stdout = _taken_pipes()
     session = ClientSession(__version__, requests.names(), report_unexpected)
-    serving = Serving(stdin, stdout, session, requests.run, recordings, report_unexpected, __version__)
+    serving = Serving(stdin, stdout, session, requests.run, recordings, OpenedTape, report_unexpected, __version__)
     try:
         return serving.run()
     finally:

@@ -8,6 +8,7 @@ holds nobody up. It ends when its input does, with the tapes finished first; a b
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import platform
 import queue
@@ -18,10 +19,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from playhead.engine.policy import Policy
 from playhead.errors import PlayheadError, UsageError
+from playhead.runtime.client_caller import Cancelled, ClientCaller
 from playhead.runtime.process import Process
 from playhead.runtime.publisher import Publisher
 from playhead.runtime.tape_files import TapeFile, check_roots, tape_path
@@ -29,6 +32,8 @@ from playhead.session import client_commands as do
 from playhead.session import client_events as on
 from playhead.session.attached import TapeStart
 from playhead.session.client import ClientSession
+from playhead.session.handler import SessionOptions
+from playhead.session.verification import Verification
 from playhead.wire import methods as wire
 from playhead.wire.framing import FRAME_BYTES, ClientFrames, Refused
 from playhead.wire.message import Id
@@ -46,11 +51,6 @@ PUBLISH_SECONDS: Final = 0.5
 # A full pipe's worth of reads, at the most, after the daemon was told to end.
 _MOST_LAST_READS: Final = 64
 _SIDECAR_RETRY_SECONDS: Final = 0.5
-
-
-# Not an Exception: no handler of errors on its way may take it for one.
-class Cancelled(BaseException):
-    """The command's client does not wait for it any more."""
 
 
 class Job:
@@ -132,6 +132,21 @@ class Recordings(Protocol):
     def __call__(self, policy_path: str | None) -> Recording: ...
 
 
+class OpenedTape(Protocol):
+    """A tape that a client's own functions are verified by."""
+
+    constants: dict[str, Any]
+
+    def verify(self, caller: ClientCaller) -> bytes:
+        """A result of `verify --json`, as JSON text. Cancelled where it was."""
+
+    def close(self) -> None: ...
+
+
+# PlayheadError where it is no tape, or not one that can be verified so.
+OpenTape = Callable[[Verification], OpenedTape]
+
+
 class Serving:
     """One client, from its first byte to the end of its input. `run` gives the exit code."""
 
@@ -142,12 +157,15 @@ class Serving:
         session: ClientSession,
         run_command: RunCommand,
         recordings: Recordings,
+        open_tape: OpenTape,
         unexpected: Callable[[Exception], str],
         version: str,
     ) -> None:
         self._stdin = stdin
         self._session = session
         self._recordings = recordings
+        self._open_tape = open_tape
+        self._unexpected = unexpected
         self._version = version
         self._frames = ClientFrames()
         self._outbox = _Outbox(stdout)
@@ -155,6 +173,10 @@ class Serving:
         os.set_blocking(self._wake, False)
         self._posted: deque[on.Event] = deque()
         self._worker = _Worker(run_command, self._post, unexpected)
+        # Of the requests that go to the client, all verifications together.
+        self._ids = itertools.count(1)
+        self._tapes: dict[int, tuple[Verification, OpenedTape]] = {}
+        self._callers: dict[int, ClientCaller] = {}
         self._files: dict[int, TapeFile] = {}
         self._publishers: dict[int, Publisher] = {}
         self._behind_at: dict[int, float] = {}
@@ -257,9 +279,19 @@ class Serving:
                 case do.CloseTape(number, unfinished):
                     self._step(self._closed(number, unfinished))
                 case do.StartCommand():
-                    self._worker.start(Job(command, self._post))
+                    job = Job(command, self._post)
+                    self._worker.start(_Task(job.id, partial(self._worker.ended, job), job.cancel))
                 case do.CancelCommand(message_id):
                     self._worker.cancel(message_id)
+                case do.OpenTape():
+                    self._step(self._opened(command))
+                case do.StartVerify(number):
+                    self._start_verify(number)
+                case do.HandOn(number, frame):
+                    self._callers[number].hand_on(frame)
+                case do.EndVerify(number):
+                    del self._callers[number]
+                    self._worker.cancel(("session", number))
                 case do.Stop(code):
                     self._code = code
                 case _:
@@ -300,6 +332,37 @@ class Serving:
             publisher.adopt(os.path.dirname(path))
         start = TapeStart(time.time_ns() // 1_000_000, platform.python_version(), self._version)
         return on.TapeReady(command.id, path, recording.policy, start)
+
+    def _opened(self, command: do.OpenTape) -> on.Event:
+        try:
+            tape = self._open_tape(command.verification)
+        except PlayheadError as error:
+            return on.TapeRefused(command.id, error.to_json())
+        self._tapes[command.session] = (command.verification, tape)
+        return on.TapeOpened(command.id, tape.constants)
+
+    def _start_verify(self, number: int) -> None:
+        wanted, tape = self._tapes.pop(number)
+
+        def say(frames: list[bytes], handle: int | None) -> None:
+            self._post(on.VerifierSaid(number, frames, handle))
+
+        options = SessionOptions(version=self._version, call_ms=wanted.call_ms, session=number)
+        caller = self._callers[number] = ClientCaller(options, self._ids, say, self._unexpected)
+
+        def run() -> on.Event:
+            verdict: bytes | None = None
+            try:
+                caller.check()
+                verdict = tape.verify(caller)
+            except Cancelled:
+                pass
+            finally:
+                caller.finish()
+                tape.close()
+            return on.VerdictReached(number, verdict)
+
+        self._worker.start(_Task(("session", number), run, caller.cancel))
 
     def _closed(self, number: int, unfinished: bool) -> on.Event:
         file = self._files.pop(number)
@@ -364,8 +427,16 @@ class _Outbox:
         self._thread.join(LAST_WORDS_SECONDS)
 
 
+class _Task(NamedTuple):
+    """What the worker runs. `run` raises nothing; after `cancel` it ends soon."""
+
+    key: Id | tuple[str, int]
+    run: Callable[[], on.Event]
+    cancel: Callable[[], None]
+
+
 class _Worker:
-    """Runs commands one after another, in a thread of its own that starts with the first."""
+    """Runs commands and verifications one after another, in a thread of its own that starts with the first."""
 
     def __init__(
         self, run: RunCommand, post: Callable[[on.Event], None], unexpected: Callable[[Exception], str]
@@ -373,47 +444,51 @@ class _Worker:
         self._run = run
         self._post = post
         self._unexpected = unexpected
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._open: dict[Id, Job] = {}
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._open: dict[Id | tuple[str, int], _Task] = {}
         self._thread: threading.Thread | None = None
 
-    def start(self, job: Job) -> None:
-        self._open[job.id] = job
-        self._jobs.put(job)
+    def start(self, task: _Task) -> None:
+        self._open[task.key] = task
+        self._tasks.put(task)
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="playhead-worker", daemon=True)
             self._thread.start()
 
-    def cancel(self, message_id: Id) -> None:
-        job = self._open.pop(message_id, None)
-        if job is not None:
-            job.cancel()
+    def cancel(self, key: Id | tuple[str, int]) -> None:
+        task = self._open.pop(key, None)
+        if task is not None:
+            task.cancel()
 
     def close(self) -> None:
-        for job in list(self._open.values()):
-            job.cancel()
+        for task in list(self._open.values()):
+            task.cancel()
         if self._thread is not None:
-            self._jobs.put(None)
+            self._tasks.put(None)
             self._thread.join(WORKER_SECONDS)
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            try:
-                job.check()
-                ended = on.CommandEnded(job.id, self._run(job))
-            except Cancelled:
-                ended = on.CommandEnded(job.id, None, {"code": wire.CANCELLED, "message": "the request was cancelled"})
-            except RefusedCommand as refused:
-                ended = on.CommandEnded(job.id, None, {"code": wire.INVALID_PARAMS, "message": str(refused)})
-            except Exception as unexpected:
-                reference = {"reference": self._unexpected(unexpected)}
-                error: dict[str, Any] = {"code": wire.INTERNAL_ERROR, "message": "internal error", "data": reference}
-                ended = on.CommandEnded(job.id, None, error)
-            finally:
-                job.over()
-            if self._open.get(job.id) is job:
-                del self._open[job.id]
+        while (task := self._tasks.get()) is not None:
+            ended = task.run()
+            if self._open.get(task.key) is task:
+                del self._open[task.key]
             self._post(ended)
+
+    def ended(self, job: Job) -> on.Event:
+        """Run a command to its end."""
+        try:
+            job.check()
+            return on.CommandEnded(job.id, self._run(job))
+        except Cancelled:
+            return on.CommandEnded(job.id, None, {"code": wire.CANCELLED, "message": "the request was cancelled"})
+        except RefusedCommand as refused:
+            return on.CommandEnded(job.id, None, {"code": wire.INVALID_PARAMS, "message": str(refused)})
+        except Exception as unexpected:
+            reference = {"reference": self._unexpected(unexpected)}
+            error: dict[str, Any] = {"code": wire.INTERNAL_ERROR, "message": "internal error", "data": reference}
+            return on.CommandEnded(job.id, None, error)
+        finally:
+            job.over()
 
 
 @contextlib.contextmanager

@@ -9,19 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from playhead import jsontext
 from playhead.errors import JSONTextError
 from playhead.session import client_commands as do
 from playhead.session import client_events as on
 from playhead.session.attached import NOTHING, NOTIFICATIONS, AttachedSession, Batch
+from playhead.session.questions import TESTIMONY
+from playhead.session.verification import verification
 from playhead.wire import client_methods as shapes
 from playhead.wire import methods as wire
 from playhead.wire.dispatch import LATER, Dispatcher, RpcError
 from playhead.wire.framing import FRAME_BYTES
 from playhead.wire.message import Id, Malformed, Notification, Request, Response, Stray, read_message
 from playhead.wire.peer import Peer
+
+# What a handler asks, and what it only says: with a client that has its own functions verified, of a session.
+ASKS: Final = ("now", "random", "respond", "respond.settle")
+SAYS: Final = (*TESTIMONY, "escaped")
 
 
 class State(Enum):
@@ -61,6 +67,10 @@ class ClientSession:
         self._sessions: dict[int, AttachedSession] = {}
         self._closing: dict[int, tuple[AttachedSession, Id | None]] = {}
         self._numbers = 0
+        # Sessions that are verified, with the verdict once there is one.
+        self._verified: dict[int, bytes | None] = {}
+        # Requests of ours that are not answered yet: id -> the session that is verified.
+        self._handles: dict[Id, int] = {}
         # Sessions that were told something since the last `take`.
         self._told: dict[int, AttachedSession] = {}
         self._now_ms: float = 0
@@ -109,12 +119,11 @@ class ClientSession:
                 break
             message = read_message(frame)
             if type(message) is Notification:
-                self._notification(message.method, message.params, len(frame))
+                self._notification(message.method, message.params, frame)
             elif type(message) is Request:
-                self._request(message)
+                self._request(message, frame)
             elif type(message) is Response:
-                # Nothing of ours waits for an answer; and a response is never answered.
-                self.refused += 1
+                self._response(message.id, frame)
             else:
                 assert isinstance(message, Stray | Malformed)
                 self._unusable(message, frame)
@@ -143,16 +152,31 @@ class ClientSession:
         for call in session.forbidden():
             self._send(Peer.notify("call.dropped", {"session": number, "call": call, "reason": "forbid"}))
 
-    def _notification(self, method: str, params: Any, size: int) -> None:
+    def _response(self, message_id: Id | None, frame: bytes) -> None:
+        """A response is never answered; one that nothing of ours waits for is counted."""
+        number = self._handles.pop(message_id, None) if type(message_id) is int else None
+        if number is None:
+            self.refused += 1
+        elif self._plays(number):
+            self._out.append(do.HandOn(number, frame))
+
+    def _plays(self, number: Any) -> bool:
+        """Whether this is a session that is being verified."""
+        return type(number) is int and number in self._verified and self._verified[number] is None
+
+    def _notification(self, method: str, params: Any, frame: bytes) -> None:
         if method in NOTIFICATIONS and self._state is not State.NEW:
             number = params.get("session") if type(params) is dict else None
             session = self._sessions.get(number) if type(number) is int else None
+            if session is None and method in SAYS and self._plays(number):
+                self._out.append(do.HandOn(number, frame))  # type: ignore[arg-type]
+                return
             if session is None:
                 self.refused += 1
                 return
             self._told[number] = session  # type: ignore[index]
             try:
-                session.tell(method, params, size, self._now_ms)
+                session.tell(method, params, len(frame), self._now_ms)
             except Exception as error:
                 # The daemon's own mistake costs this call, and no other.
                 self._unexpected(error)
@@ -171,18 +195,24 @@ class ClientSession:
             self._send_error(message_id, wire.CANCELLED, "the request was cancelled")
             self._out.append(do.CancelCommand(message_id))
 
-    def _request(self, request: Request) -> None:
+    def _request(self, request: Request, frame: bytes) -> None:
         if self._state is State.NEW and request.method != "initialize":
             self._send_error(request.id, wire.NOT_INITIALIZED, "initialize has not been answered yet")
         elif self._state is State.LEAVING:
             self._send_error(request.id, wire.INVALID_REQUEST, "shutdown has been answered: nothing more is done")
         elif request.id in self._running:
             self._send_error(request.id, wire.INVALID_REQUEST, "the id of a request that is still being worked on")
+        elif request.method in ASKS and type(request.params) is dict and "session" in request.params:
+            number = request.params["session"]
+            if self._plays(number):
+                self._out.append(do.HandOn(number, frame))
+            else:
+                self._send_error(request.id, wire.NO_SUCH_CALL, "no call of this session is open")
         else:
             self._request_id = request.id
-            frame = self._dispatcher.answer(request)
-            if frame is not None:
-                self._send(frame)
+            answer = self._dispatcher.answer(request)
+            if answer is not None:
+                self._send(answer)
 
     def _unusable(self, message: Stray | Malformed, frame: bytes) -> None:
         try:
@@ -233,6 +263,7 @@ class ClientSession:
 
     def _shutdown(self, params: Any) -> Any:
         self._enter(State.LEAVING)
+        self._end_verifying()
         return {}
 
     def _command(self, name: str) -> Callable[[Any], Any]:
@@ -247,8 +278,15 @@ class ClientSession:
         return start
 
     def _open(self, params: Any) -> Any:
-        opening = shapes.opening(shapes.members(params))
+        params = shapes.members(params)
         assert self._client is not None
+        if params.get("mode") == "verify":
+            wanted = verification(params)
+            self._numbers += 1
+            self._enter(State.OPENING)
+            self._out.append(do.OpenTape(self._request_id, self._numbers, wanted))
+            return LATER
+        opening = shapes.opening(params)
         self._numbers += 1
         self._opening = opening
         self._enter(State.OPENING)
@@ -261,6 +299,12 @@ class ClientSession:
         return self._session(params)[1].stats()
 
     def _close(self, params: Any) -> Any:
+        verified = wire.integer(shapes.members(params), "session")
+        if verified in self._verified:
+            verdict = self._verified.pop(verified)
+            if verdict is None:
+                self._out.append(do.EndVerify(verified))
+            return b'{"verdict":%b}' % (verdict or b"null")
         number, session = self._session(params)
         session.add_dropped(shapes.reasons(params))
         self._finish(number, session, self._request_id)
@@ -293,6 +337,36 @@ class ClientSession:
     def _tape_refused(self, event: on.TapeRefused) -> None:
         self._send_error(event.id, wire.INVALID_PARAMS, event.error["message"], event.error)
         self._opened()
+
+    def _tape_opened(self, event: on.TapeOpened) -> None:
+        number = self._numbers
+        self._verified[number] = None
+        result = {"session": number, "gate": None, "path": None, "constants": event.constants}
+        self._send(Peer.result(event.id, result))
+        self._out.append(do.StartVerify(number))
+        self._opened()
+
+    def _verifier_said(self, event: on.VerifierSaid) -> None:
+        if event.handle is not None:
+            self._handles[event.handle] = event.session
+        for frame in event.frames:
+            self._send(frame)
+
+    def _verdict_reached(self, event: on.VerdictReached) -> None:
+        if event.verdict is None or not self._plays(event.session):
+            return
+        self._verified[event.session] = event.verdict
+        self._out.append(do.EndVerify(event.session))
+        self._send(
+            b'{"jsonrpc":"2.0","method":"session.verdict","params":{"session":%d,"verdict":%b}}\n'
+            % (event.session, event.verdict)
+        )
+
+    def _end_verifying(self) -> None:
+        for number, verdict in self._verified.items():
+            if verdict is None:
+                self._out.append(do.EndVerify(number))
+        self._verified.clear()
 
     def _tape_stalled(self, event: on.TapeStalled) -> None:
         if event.session in self._sessions:
@@ -350,6 +424,7 @@ class ClientSession:
         """The tapes are finished first."""
         for number, session in list(self._sessions.items()):
             self._finish(number, session, None)
+        self._end_verifying()
         for message_id in self._running:
             self._out.append(do.CancelCommand(message_id))
         self._running.clear()
@@ -373,6 +448,9 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.TapeResumed: _S._illegal,
         on.SidecarBehind: _S._illegal,
         on.TapeClosed: _S._illegal,
+        on.TapeOpened: _S._illegal,
+        on.VerifierSaid: _S._illegal,
+        on.VerdictReached: _S._illegal,
         on.CommandEnded: _S._illegal,
         on.CommandProgressed: _S._illegal,
     },
@@ -387,6 +465,9 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.TapeResumed: _S._tape_resumed,
         on.SidecarBehind: _S._sidecar_behind,
         on.TapeClosed: _S._tape_closed,
+        on.TapeOpened: _S._illegal,
+        on.VerifierSaid: _S._verifier_said,
+        on.VerdictReached: _S._verdict_reached,
         on.CommandEnded: _S._command_ended,
         on.CommandProgressed: _S._command_progressed,
     },
@@ -401,6 +482,9 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.TapeResumed: _S._tape_resumed,
         on.SidecarBehind: _S._sidecar_behind,
         on.TapeClosed: _S._tape_closed,
+        on.TapeOpened: _S._tape_opened,
+        on.VerifierSaid: _S._verifier_said,
+        on.VerdictReached: _S._verdict_reached,
         on.CommandEnded: _S._command_ended,
         on.CommandProgressed: _S._command_progressed,
     },
@@ -415,6 +499,9 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.TapeResumed: _S._tape_resumed,
         on.SidecarBehind: _S._sidecar_behind,
         on.TapeClosed: _S._tape_closed,
+        on.TapeOpened: _S._illegal,
+        on.VerifierSaid: _S._verifier_said,
+        on.VerdictReached: _S._verdict_reached,
         on.CommandEnded: _S._command_ended,
         on.CommandProgressed: _S._command_progressed,
     },
@@ -430,6 +517,9 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.SidecarBehind: _S._already,
         # A session that was closed in the same breath is still answered.
         on.TapeClosed: _S._tape_closed,
+        on.TapeOpened: _S._illegal,
+        on.VerifierSaid: _S._already,
+        on.VerdictReached: _S._already,
         on.CommandEnded: _S._already,
         on.CommandProgressed: _S._already,
     },

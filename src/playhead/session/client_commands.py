@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from playhead.session.attached import Batch
+from playhead.session.verification import Verification
 from playhead.wire.client_methods import Client, Opening
 from playhead.wire.message import Id
 
@@ -54,10 +55,49 @@ class CancelCommand(NamedTuple):
     id: Id
 
 
+class OpenTape(NamedTuple):
+    """Open the tape that session `session` is to be verified by: then say TapeOpened or TapeRefused."""
+
+    id: Id
+    session: int
+    verification: Verification
+
+
+class StartVerify(NamedTuple):
+    """Verify by the tape that was opened: VerifierSaid as often as there is something to say, then VerdictReached."""
+
+    session: int
+
+
+class HandOn(NamedTuple):
+    """A frame of the client belongs to the verification of this session."""
+
+    session: int
+    frame: bytes
+
+
+class EndVerify(NamedTuple):
+    """Nothing more is handed on to it, and nobody waits for its verdict any more."""
+
+    session: int
+
+
 class Stop(NamedTuple):
     """The conversation is over."""
 
     code: int
 
 
-Command = SendFrame | PrepareTape | Write | CloseTape | StartCommand | CancelCommand | Stop
+Command = (
+    SendFrame
+    | PrepareTape
+    | Write
+    | CloseTape
+    | StartCommand
+    | CancelCommand
+    | OpenTape
+    | StartVerify
+    | HandOn
+    | EndVerify
+    | Stop
+)

@@ -72,6 +72,28 @@ class TapeClosed(NamedTuple):
     lost: int
 
 
+class TapeOpened(NamedTuple):
+    """The tape to verify by is a tape; `constants` are those that it was recorded with."""
+
+    id: Id
+    constants: dict[str, Any]
+
+
+class VerifierSaid(NamedTuple):
+    """Frames for the client, from the verification of a session. `handle`: the id of the request among them, if any."""
+
+    session: int
+    frames: list[bytes]
+    handle: int | None
+
+
+class VerdictReached(NamedTuple):
+    """The tape has been played, and what `verify --json` says of it, as JSON text. None: it was cancelled."""
+
+    session: int
+    verdict: bytes | None
+
+
 class CommandEnded(NamedTuple):
     """A command is done: its `--json` result as JSON text, or an error for the wire."""
 
@@ -97,6 +119,9 @@ Event = (
     | TapeResumed
     | SidecarBehind
     | TapeClosed
+    | TapeOpened
+    | VerifierSaid
+    | VerdictReached
     | CommandEnded
     | CommandProgressed
 )
@@ -111,6 +136,9 @@ EVENTS: tuple[type, ...] = (
     TapeResumed,
     SidecarBehind,
     TapeClosed,
+    TapeOpened,
+    VerifierSaid,
+    VerdictReached,
     CommandEnded,
     CommandProgressed,
 )

@@ -7,7 +7,7 @@ runtime's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -48,6 +48,9 @@ class SessionOptions(NamedTuple):
     close_ms: int = 1_000
     held_ms: int = HELD_MS
     constants: dict[str, Any] | None = None
+    # The session of a client of `playhead serve` in which the handler is called: every message carries it, and who is
+    # who has been said.
+    session: int | None = None
 
 
 class _Asked(Enum):
@@ -59,10 +62,13 @@ class _Asked(Enum):
 class HandlerSession:
     """`step(event)` returns the commands that the event calls for. `head` answers the calls that begin from now on."""
 
-    def __init__(self, options: SessionOptions, unexpected: Callable[[Exception], str]) -> None:
+    def __init__(
+        self, options: SessionOptions, unexpected: Callable[[Exception], str], ids: Iterator[int] | None = None
+    ) -> None:
         self._options = options
-        self._peer: Peer[_Asked] = Peer()
-        self._enter(State.NEW)
+        self._peer: Peer[_Asked] = Peer(ids)
+        self._named = {} if options.session is None else {"session": options.session}
+        self._enter(State.NEW if options.session is None else State.READY)
         self._head: Head | None = None
         self._seq = -1
         self._cancelled = False
@@ -123,7 +129,7 @@ class HandlerSession:
         self._seq = event.seq
         self._cancelled = False
         self._questions.begin(self._head, event.seq)
-        params = {"call": event.seq, "fn": event.fn, "event": event.event, "seq": event.seq}
+        params = {**self._named, "call": event.seq, "fn": event.fn, "event": event.event, "seq": event.seq}
         frame = self._peer.request("handle", params, _Asked.HANDLE)
         if len(frame) > FRAME_BYTES + 1:
             raise UsageError(f"event {event.seq} makes a frame of {len(frame):,} bytes; the limit is {FRAME_BYTES:,}")
@@ -136,8 +142,15 @@ class HandlerSession:
         if self._cancelled:
             return []
         self._cancelled = True
-        frames = [Peer.notify("cancel", {"call": self._seq}), *self._questions.cancel()]
+        frames = [self._cancel_frame(), *self._questions.cancel()]
         return [*map(do.SendFrame, frames), *self._quiet_again()]
+
+    def _cancel_frame(self) -> bytes:
+        return Peer.notify("cancel", {**self._named, "call": self._seq})
+
+    def last_words(self) -> list[bytes]:
+        """What is still to be said where the call failed and the conversation goes on: nothing that it asked waits."""
+        return [self._cancel_frame(), *self._questions.end()]
 
     def _close_wanted(self, event: on.CloseWanted) -> list[do.Command]:
         self._enter(State.CLOSING)

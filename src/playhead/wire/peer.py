@@ -7,6 +7,8 @@ bytes to be written; what it is given are lines that were read. It never answers
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from playhead import jsontext
@@ -27,13 +29,15 @@ class Reply(NamedTuple, Generic[Tag]):
 class Peer(Generic[Tag]):
     """`request` tags each question; `receive` gives the tag back with its answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: Iterator[int] | None = None) -> None:
+        """`ids`, where several share one direction of a connection: ascending, from 1."""
+        self._ids = count(1) if ids is None else ids
         self._sent = 0
         self._pending: dict[Id, Tag] = {}
 
     def request(self, method: str, params: dict[str, Any], tag: Tag) -> bytes:
         """A request frame; its id is the next number."""
-        self._sent += 1
+        self._sent = next(self._ids)
         self._pending[self._sent] = tag
         return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}\n' % (
             self._sent,
