@@ -72,6 +72,9 @@ class Attachment:
         self._replies: Dict[int, Message] = {}
         self._waiting: Dict[int, threading.Event] = {}
         self._reader: Optional[threading.Thread] = None
+        # The descriptor to read from, once it is known; None: there is nothing to read.
+        self._in_fd: Optional[int] = None
+        self._readable = threading.Event()
 
     @property
     def dead(self) -> bool:
@@ -88,8 +91,14 @@ class Attachment:
     def start(self) -> None:
         """Start the daemon, on a thread of its own."""
         try:
+            # Both now: from Python 3.12 on none can be started once the interpreter is ending, and a daemon takes longer
+            # to start than some programs run.
+            self._reader = threading.Thread(target=self._read, name="playhead-reader", daemon=True)
+            self._reader.start()
             threading.Thread(target=self._run, name="playhead-writer", daemon=True).start()
         except RuntimeError as error:  # Too late: the interpreter is ending.
+            self._reader = None
+            self._readable.set()
             self.outbox.fail(str(error))
 
     def admits(
@@ -161,6 +170,7 @@ class Attachment:
             self.outbox.fail(f"{type(error).__name__}: {error}")
         else:
             self.outbox.open(fd)
+        self._readable.set()
         self.ready.set()
         self.outbox.work()
 
@@ -184,8 +194,7 @@ class Attachment:
         self._write_now(out_fd, _frame({"id": 2, "method": "session.open", "params": params}))
         self._settle(replies.result_of(2))
         os.set_blocking(out_fd, False)
-        self._reader = threading.Thread(target=self._read, args=(in_fd,), name="playhead-reader", daemon=True)
-        self._reader.start()
+        self._in_fd = in_fd
         return out_fd
 
     def _started(self) -> "subprocess.Popen[bytes]":
@@ -251,8 +260,12 @@ class Attachment:
                 kept.append(frame)
         frames.extendleft(reversed(kept))
 
-    def _read(self, fd: int) -> None:
+    def _read(self) -> None:
         """Take in replies until the daemon's output ends."""
+        self._readable.wait()
+        fd = self._in_fd
+        if fd is None:
+            return
         rest = b""
         while True:
             try:
