@@ -91,8 +91,8 @@ class Attachment:
     def start(self) -> None:
         """Start the daemon, on a thread of its own."""
         try:
-            # Both now: from Python 3.12 on none can be started once the interpreter is ending, and a daemon takes longer
-            # to start than some programs run.
+            # Both now: from Python 3.12 on none can be started once the interpreter is ending, and some programs run
+            # for less time than a daemon takes to start.
             self._reader = threading.Thread(target=self._read, name="playhead-reader", daemon=True)
             self._reader.start()
             threading.Thread(target=self._run, name="playhead-writer", daemon=True).start()
