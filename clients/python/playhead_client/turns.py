@@ -244,8 +244,9 @@ class Question(Waiter):
         self.cause: Optional[BaseException] = None
 
     def arrive(self, message: Message) -> None:
-        self.message = message
+        # The message last: whoever waits looks at it without the mutex, and goes on.
         self.offered = offers_to_produce(message)
+        self.message = message
         if not (self.offered or self.call.cancelled):
             self.call.arrivals.append(self)
 
