@@ -108,12 +108,9 @@ class Call:
         if self._many:
             self._take_turn(question)
         else:
-            if self.arrivals and self.arrivals[0] is question:
-                self.arrivals.popleft()
-            elif self.arrivals:
-                # A plain function asks on a loop's thread, while answers for coroutines wait.
-                with self.connection.mutex:
-                    self.leave(question)
+            # Under the mutex: a thread of another call may be the reader, and still about to put the answer there.
+            with self.connection.mutex:
+                self.leave(question)
             if question.made:
                 self._settled_or_over(question)
         if self.trouble is not None:
