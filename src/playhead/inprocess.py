@@ -24,6 +24,7 @@ from playhead.daemon import no_progress, report_unexpected
 from playhead.engine.determinism import Clock, Random, Sources, seeded_sources
 from playhead.engine.diff import diff_entries
 from playhead.engine.divergence import Divergence
+from playhead.engine.heads import Head
 from playhead.engine.outcomes import TranscriptHash, full_entry, outcome_of
 from playhead.engine.policy_calls import Shaper
 from playhead.engine.verify import Stray, Verdict, VerifyOptions
@@ -38,7 +39,6 @@ from playhead.runtime.store import open_spool
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.handler import HandlerSession, SessionOptions
-from playhead.session.questions import Head
 from playhead.tape.model import Meta, Outcome
 from playhead.tape.recording import Recording, parse_recording, reader_of
 from playhead.tape.recording_writer import RecordingWriter

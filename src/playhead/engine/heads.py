@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from playhead.engine.determinism import Clock, Sources, draw_value
 from playhead.engine.divergence import Diverged, Divergence
@@ -52,6 +52,22 @@ class Answer:
 
     value: Any = None
     error: dict[str, Any] | None = None
+
+
+class Head(Protocol):
+    """What answers a call's questions: RecordHead, PlayHead, or one of them under a policy."""
+
+    asked: int
+    held: bool
+
+    def now(self, clock: str, lane: str | None) -> int | float: ...
+    def random(self, draw: dict[str, Any] | None, lane: str | None) -> Any: ...
+    def respond(self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None) -> Any: ...
+    def settle(self, number: int, answer: Answer) -> None: ...
+    def released(self) -> list[tuple[int, Answer]]: ...
+    def release_one(self) -> list[tuple[int, Answer]]: ...
+    def said(self, item: dict[str, Any]) -> None: ...
+    def escaped(self, divergence: Divergence) -> None: ...
 
 
 class NoSuchAsk(Exception):

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from playhead.engine.heads import Head
 from playhead.engine.verify import Stray
 from playhead.runtime.loop import Faulted
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.handler import HandlerSession, SessionOptions, State
-from playhead.session.questions import Head
 from playhead.tape.model import Outcome
 from playhead.wire import methods as wire
 from playhead.wire.message import Request, read_message

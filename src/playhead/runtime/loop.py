@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from playhead.engine.divergence import Divergence
+from playhead.engine.heads import Head
 from playhead.engine.verify import Stray
 from playhead.runtime.process import Process
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.handler import HandlerSession, SessionOptions, State
-from playhead.session.questions import Head
 from playhead.tape.model import Outcome
 from playhead.wire.framing import FrameTooLarge, LineDecoder
 

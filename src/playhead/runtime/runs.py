@@ -12,13 +12,12 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from playhead.engine.divergence import Divergence
-from playhead.engine.heads import PlayHead
+from playhead.engine.heads import Head, PlayHead
 from playhead.engine.outcomes import TranscriptHash
 from playhead.engine.policy_calls import ShapedHead, Shaper, shaped_divergence, shaped_replay, shaped_verdict
 from playhead.engine.verify import Judge, Stray, Verdict, VerifyOptions
 from playhead.errors import DeterminismError, HandlerStartError, UsageError
 from playhead.runtime.loop import Faulted
-from playhead.session.questions import Head
 from playhead.tape.model import Outcome, TapeCall
 from playhead.tape.opening import Tape
 

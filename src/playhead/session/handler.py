@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from playhead import jsontext
 from playhead.engine.divergence import Divergence, DivergenceKind
+from playhead.engine.heads import Head
 from playhead.engine.verify import Stray as StrayReport
 from playhead.errors import UsageError
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.answers import error_text, handler_info, outcome_in
-from playhead.session.questions import TESTIMONY, Head, Questions
+from playhead.session.questions import TESTIMONY, Questions
 from playhead.tape.model import Raised
 from playhead.wire import methods as wire
 from playhead.wire.framing import FRAME_BYTES

@@ -9,35 +9,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from playhead import jsontext
 from playhead.engine.determinism import check_draw
 from playhead.engine.diff import shorten
 from playhead.engine.divergence import Diverged, Divergence
-from playhead.engine.heads import HELD, PRODUCE, Answer, NoSuchAsk
+from playhead.engine.heads import HELD, PRODUCE, Answer, Head, NoSuchAsk
 from playhead.wire import methods as wire
 from playhead.wire.dispatch import LATER, Dispatcher, RpcError
 from playhead.wire.message import Id, Request
 from playhead.wire.peer import Peer
 
 TESTIMONY = ("span", "note", "observe")
-
-
-class Head(Protocol):
-    """What answers a call's questions: engine.heads.RecordHead or PlayHead."""
-
-    asked: int
-    held: bool
-
-    def now(self, clock: str, lane: str | None) -> int | float: ...
-    def random(self, draw: dict[str, Any] | None, lane: str | None) -> Any: ...
-    def respond(self, key: str, args: list[Any] | None, kwargs: dict[str, Any] | None, lane: str | None) -> Any: ...
-    def settle(self, number: int, answer: Answer) -> None: ...
-    def released(self) -> list[tuple[int, Answer]]: ...
-    def release_one(self) -> list[tuple[int, Answer]]: ...
-    def said(self, item: dict[str, Any]) -> None: ...
-    def escaped(self, divergence: Divergence) -> None: ...
 
 
 class Questions:
