@@ -11,7 +11,7 @@ import json
 from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from .attached import AttachedCall
-from .doors import Replayed, ask_now, replay, replayed, shut, through
+from .doors import Replayed, ask_now, replay, replayed, settling, shut, through
 from .surroundings import leave, surroundings
 from .taken import revive, take_marked
 
@@ -171,27 +171,11 @@ def _live_step(attribute: Callable[..., Any], said: str, target: ChainTarget, na
             raise
         leave(token)
         if inspect.isawaitable(answer):
-            return _awaited(around, ask, answer, name, target)
+            return settling(around, ask, answer, lambda made: _told(name, target, made))
         around.settle(ask, answer, lambda value: _told(name, target, value))
         return iter(answer) if type(answer) is _Pieces else answer
 
     return step
-
-
-async def _awaited(call: AttachedCall, ask: int, answer: Any, name: str, target: ChainTarget) -> Any:
-    token = surroundings.set(call.producing)
-    try:
-        made = await answer
-    except Exception as error:
-        leave(token)
-        call.settle_error(ask, error, take_marked)
-        raise
-    except BaseException:
-        leave(token)
-        raise
-    leave(token)
-    call.settle(ask, made, lambda value: _told(name, target, value))
-    return made
 
 
 class _Pieces(List[Any]):

@@ -117,7 +117,7 @@ def _coroutine_effect(key: str, fn: Function, is_method: bool) -> Function:
         if not around.records:
             return await fn(*args, **kwargs)
         ask = around.respond(key, args[1:] if is_method else args, kwargs, take_marked)
-        return await _settling(around, ask, fn(*args, **kwargs))
+        return await settling(around, ask, fn(*args, **kwargs))
 
     return door
 
@@ -131,7 +131,8 @@ def _say_once(key: str) -> None:
         logging.getLogger("playhead_client").warning(text, key)
 
 
-async def _settling(call: AttachedCall, ask: int, awaitable: Any) -> Any:
+async def settling(call: AttachedCall, ask: int, awaitable: Any, take: Callable[[Any], Any] = take_marked) -> Any:
+    """What the awaitable comes to, told as the answer to `ask`; `take` makes of it what is told."""
     token = surroundings.set(call.producing)
     try:
         value = await awaitable
@@ -143,14 +144,14 @@ async def _settling(call: AttachedCall, ask: int, awaitable: Any) -> Any:
         leave(token)
         raise
     leave(token)
-    call.settle(ask, value, take_marked)
+    call.settle(ask, value, take)
     return value
 
 
 def _settled_later(call: AttachedCall, ask: int, value: Any) -> Any:
     """What a plain function gave to be awaited. A future stays the one it is."""
     if inspect.iscoroutine(value):
-        return _settling(call, ask, value)
+        return settling(call, ask, value)
     if hasattr(value, "add_done_callback"):
         value.add_done_callback(functools.partial(_settle_done, call, ask))
     else:

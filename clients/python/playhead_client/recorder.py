@@ -254,20 +254,7 @@ class Recorder:
                 finally:
                     inner.append(True)
                     leave(token)
-            token = surroundings.set(call)
-            try:
-                output = await handler(event, call.context)
-            except BaseException as error:
-                leave(token)
-                call.raised(error)
-                if call.attachment.loud:
-                    await verdict_of(call)
-                raise
-            leave(token)
-            call.returned(output)
-            if call.attachment.loud:
-                await verdict_of(call)
-            return output
+            return await _awaited(call, functools.partial(handler, event, call.context))
 
         return recorded
 
@@ -393,7 +380,7 @@ def _later(call: AttachedCall, output: Any) -> Any:
     if hasattr(output, "add_done_callback"):
         output.add_done_callback(functools.partial(_done, call))
         return output
-    return _awaited(call, output) if inspect.iscoroutine(output) else _as_it_is(call, output)
+    return _awaited(call, lambda: output) if inspect.iscoroutine(output) else _as_it_is(call, output)
 
 
 def _as_it_is(call: AttachedCall, output: Any) -> Any:
@@ -403,10 +390,10 @@ def _as_it_is(call: AttachedCall, output: Any) -> Any:
     return output
 
 
-async def _awaited(call: AttachedCall, coroutine: Any) -> Any:
+async def _awaited(call: AttachedCall, run: Callable[[], Any]) -> Any:
     token = surroundings.set(call)
     try:
-        output = await coroutine
+        output = await run()
     except BaseException as error:
         leave(token)
         call.raised(error)

@@ -59,7 +59,7 @@ class LogTape:
     def other_lines(self) -> int:
         """How many whole lines are neither the header nor a call nor the transcript: kinds that are not known."""
         lines = sum(1 for _, _, line in raw_lines(self.file) if line.strip(_SPACE))
-        known = 1 + self.call_count + (self.log.transcript_hash is not None) + (self.log._torn_at is not None)
+        known = 1 + self.call_count + (self.log.transcript_hash is not None) + self.log.torn
         return lines - known
 
     @property
@@ -142,7 +142,7 @@ class LogTape:
         line = line_of_seq(self.file, seq + 1)
         if line is not None:
             try:
-                return self.log._call(self.log._object(line), line, seq)
+                return self.log.call_of(line, seq)
             except TapeFormatError:
                 # Told with the number of its line by those who count.
                 pass

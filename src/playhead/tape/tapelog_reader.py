@@ -299,6 +299,15 @@ class TapeLog:
     def _wrong(self, reason: str, line: int, *tokens: str | int) -> TapeFormatError:
         return TapeFormatError(reason, path=self._name or None, pointer=pointer.join(*tokens), line=line)
 
+    @property
+    def torn(self) -> bool:
+        """Whether a last line was cut off, and dropped."""
+        return self._torn_at is not None
+
+    def call_of(self, line: RawLine, place: int) -> LoggedCall:
+        """The call on a line that was found in another way. TapeFormatError where there is none."""
+        return self._call(self._object(line), line, place)
+
     def _call(self, value: dict[str, Value], line: RawLine, place: int) -> LoggedCall:
         try:
             return _read_call(value, place, self.offset_s, own=self.own, escaped=may_be_escaped(line.data))
