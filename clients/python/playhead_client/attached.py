@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from operator import index
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from .context import Span
+from .context import Span, uuid_of
 from .errors import Forbidden
 from .gate import CHANCE
 from .surroundings import Producing, leave, surroundings
@@ -237,11 +237,7 @@ class LiveContext:
 
     def uuid(self) -> str:
         """A UUID of version 4, made of 16 drawn bytes."""
-        drawn = bytearray(self.randbytes(16))
-        drawn[6] = drawn[6] & 0x0F | 0x40
-        drawn[8] = drawn[8] & 0x3F | 0x80
-        text = drawn.hex()
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return uuid_of(self.randbytes(16))
 
     def respond(
         self,

@@ -96,11 +96,7 @@ class Context:
 
     def uuid(self) -> str:
         """A UUID of version 4, made of 16 drawn bytes."""
-        drawn = bytearray(self.randbytes(16))
-        drawn[6] = drawn[6] & 0x0F | 0x40
-        drawn[8] = drawn[8] & 0x3F | 0x80
-        text = drawn.hex()
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return uuid_of(self.randbytes(16))
 
     def respond(
         self,
@@ -180,6 +176,15 @@ class Context:
 async def _live(key: str, produce: Optional[Produce]) -> Any:
     made = produce() if produce is not None else run_producer(key, None)
     return await made if hasattr(made, "__await__") else made
+
+
+def uuid_of(drawn: bytes) -> str:
+    """The text of a UUID of version 4 made of 16 bytes."""
+    octets = bytearray(drawn)
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    text = octets.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _live_random() -> Any:
