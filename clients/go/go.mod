@@ -1,0 +1,3 @@
+module playhead.dev/go
+
+go 1.22
