@@ -10,12 +10,16 @@ import time
 from contextlib import contextmanager
 from operator import index
 from threading import get_ident
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar
 
+from .errors import of_reply, revive
+from .feed import NOW_ITEM, RANDOM_ITEM, RESPOND_ITEM, item
 from .message import NOW, RANDOM, key_member, member, notification
-from .turns import Call, Produce, inside_producer, run_producer
+from .turns import ROOM_BYTES, Call, Produce, inside_producer, run_producer
 
 _T = TypeVar("_T")
+# What is told of a question without arguments. A handler asks the same few again and again.
+_ITEMS: Dict[str, bytes] = {}
 _MONOTONIC = b',"clock":"monotonic"'
 
 
@@ -31,9 +35,15 @@ class Span:
 class Context:
     """One call's context. `ctx.seq` is the event's number, `ctx.call` the call's, `ctx.fn` the function's name."""
 
+    __slots__ = ("__dict__", "_call", "_lane", "_now_item", "_random_item")
+
     def __init__(self, call: Call, lane: Optional[str] = None) -> None:
         self._call = call
-        self._lane = b"" if lane is None else member(b"lane", lane)
+        if lane is None:
+            self._lane, self._now_item, self._random_item = b"", NOW_ITEM, RANDOM_ITEM
+        else:
+            self._lane = member(b"lane", lane)
+            self._now_item, self._random_item = item(b"now", self._lane), item(b"random", self._lane)
 
     @property
     def seq(self) -> int:
@@ -49,9 +59,23 @@ class Context:
 
     def now(self) -> Any:
         """Milliseconds since the Unix epoch; an integer unless the tape says otherwise."""
+        call = self._call
+        lane = call.feed.now
+        # What the feed holds is taken here, as long as no other thread has asked anything: see Connection.alone.
+        if lane and not inside_producer.get():
+            connection = call.connection
+            if connection.owner == get_ident():
+                connection.busy = True
+                try:
+                    if connection.alone:
+                        call.asks += 1
+                        call.taken.append(self._now_item)
+                        return lane.pop()
+                finally:
+                    connection.busy = False
         if inside_producer.get():
             return int(time.time() * 1000)
-        return self._call.plain(NOW, self._lane)
+        return call.plain(NOW, self._lane, "now", self._now_item)
 
     def monotonic(self) -> Any:
         """Milliseconds of a clock that never goes back. Only differences mean anything."""
@@ -61,9 +85,22 @@ class Context:
 
     def random(self) -> Any:
         """A float in [0, 1)."""
+        call = self._call
+        lane = call.feed.random
+        if lane and not inside_producer.get():
+            connection = call.connection
+            if connection.owner == get_ident():
+                connection.busy = True
+                try:
+                    if connection.alone:
+                        call.asks += 1
+                        call.taken.append(self._random_item)
+                        return lane.pop()
+                finally:
+                    connection.busy = False
         if inside_producer.get():
             return _live_random().random()
-        return self._call.plain(RANDOM, self._lane)
+        return call.plain(RANDOM, self._lane, "random", self._random_item)
 
     def randint(self, low: int, high: int) -> int:
         """An integer of [low, high], both ends included."""
@@ -112,10 +149,41 @@ class Context:
         a coroutine function. `args` and `kwargs` are taped and compared: a replay that asks with others has diverged.
         """
         call = self._call
+        lanes = call.feed.respond
+        if lanes and call.loop is None and not inside_producer.get():
+            connection = call.connection
+            if connection.owner == get_ident():
+                told = _ITEMS.get(key) if args is None and kwargs is None and not self._lane else None
+                if told is None:
+                    told = self._told(key, args, kwargs)
+                connection.busy = True
+                try:
+                    answers = lanes.get(key)
+                    if answers and connection.alone and len(told) < connection.limit_bytes - ROOM_BYTES:
+                        call.asks += 1
+                        call.taken.append(told)
+                        answer = answers.pop()
+                        if not answers:
+                            del lanes[key]
+                        if "value" in answer:
+                            return answer["value"]
+                    else:
+                        answer = None
+                finally:
+                    connection.busy = False
+                if answer is not None:  # Not while busy: whoever revives it may take as long as he likes.
+                    raise revive(answer["error"], call.revivers) if "error" in answer else of_reply(None)
         loop = call.loop
         in_loop = loop is not None and loop.thread == get_ident()
         if inside_producer.get():
             return _live(key, produce) if in_loop else run_producer(key, produce)
+        tail = self._tail(key, args, kwargs)
+        if in_loop and loop is not None:
+            return loop.respond(call, key, produce, tail)
+        return call.respond(key, produce, tail)
+
+    def _tail(self, key: str, args: Optional[Sequence[Any]], kwargs: Optional[Mapping[str, Any]]) -> bytes:
+        """The members of the question, each with a comma in front."""
         if not isinstance(key, str):
             raise TypeError(f"the key of respond must be a string, not {type(key).__name__}")
         tail = key_member(key)
@@ -123,9 +191,15 @@ class Context:
             tail += member(b"args", list(args))
         if kwargs:
             tail += member(b"kwargs", dict(kwargs))
-        if in_loop and loop is not None:
-            return loop.respond(call, key, produce, tail + self._lane)
-        return call.respond(key, produce, tail + self._lane)
+        return tail + self._lane
+
+    def _told(self, key: str, args: Optional[Sequence[Any]], kwargs: Optional[Mapping[str, Any]]) -> bytes:
+        """What `asked` says of the question."""
+        tail = self._tail(key, args, kwargs)
+        told = RESPOND_ITEM % tail[1:]
+        if not (args or kwargs or self._lane) and len(tail) < 256 and len(_ITEMS) < 1024:
+            _ITEMS[key] = told
+        return told
 
     def lane(self, name: str) -> Context:
         """This call's context for one thread or task: its questions have an order among themselves only."""

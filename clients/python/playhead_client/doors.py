@@ -203,8 +203,9 @@ def ask_now(ctx: Any, key: str, produce: Callable[[], Any], args: Any = None, kw
     # On the thread of the loop, which stands still meanwhile: the answers of others wait for it, this one does not.
     tail = key_member(key) + (member(b"args", args) if args else b"") + (member(b"kwargs", kwargs) if kwargs else b"")
     question = Question(call)
-    question.ask = call.ask(RESPOND, tail + ctx._lane, question)
-    call.connection.wait(question)
+    if not call.take(question, key, tail + ctx._lane):
+        question.ask = call.ask(RESPOND, tail + ctx._lane, question)
+        call.connection.wait(question)
     if question.offered:
         try:
             question.finish(run_producer(key, produce), None)

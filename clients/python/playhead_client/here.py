@@ -96,7 +96,7 @@ class _Here(Session):
             if request["method"] == "session.verdict":
                 found: Verdict = request["params"]["verdict"]
                 return found
-            self._handle(request)
+            self._serve(request)
 
     def _on_message(self, message: Message) -> Optional[bytes]:
         if message.get("method") == "session.verdict":

@@ -2,12 +2,15 @@
 
 FILE defines `handler(event, ctx)` (or `default`), or a dict `functions` of several; `constants` and `revivers` are
 taken too. The folder of FILE comes first on sys.path, this package last, so nothing of it can hide what FILE imports.
+
+A reset loads FILE anew, and with it what it imports from its own folder; other modules stay as they are.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 from types import ModuleType, TracebackType
 from typing import Any, Dict, Mapping, Optional
 
@@ -21,13 +24,63 @@ def main(argv: Optional[Any] = None) -> int:
     in_fd, out_fd = package.take_stdio()
     path = os.path.abspath(arguments[0])
     try:
+        before = _Surroundings(path)
         module = _load(path, arguments)
         session = _session(package, module, path)
     except _CannotLoad as error:
         print(f"playhead: {error}", file=sys.stderr, flush=True)
         return 1
+    if threading.active_count() == 1:  # What a thread holds that was started while loading cannot be dropped.
+
+        def reset() -> Any:
+            before.restore(module.__name__)
+            return _session(package, _load(path, arguments), path)
+
+        session.reset = reset
     package.serve_over(session, in_fd, out_fd)
     return 0
+
+
+class _Surroundings:
+    """What loading a file changes, and its handlers may, as it was before."""
+
+    def __init__(self, path: str) -> None:
+        self._folder = os.path.join(os.path.realpath(os.path.dirname(path)), "")
+        self._modules = set(sys.modules)
+        self._path = list(sys.path)
+        self._cwd = _working_folder()
+        self._environment = dict(os.environ)
+
+    def restore(self, name: str) -> None:
+        """Forget the module of that name, and those from the folder of the file."""
+        for found, module in list(sys.modules.items()):
+            ours = found in self._modules or found.partition(".")[0] == "playhead_client"
+            if found == name or (not ours and self._is_near(module)):
+                del sys.modules[found]
+        sys.path[:] = self._path
+        if self._cwd is not None:
+            os.chdir(self._cwd)
+        if dict(os.environ) != self._environment:
+            os.environ.clear()
+            os.environ.update(self._environment)
+
+    def _is_near(self, module: Any) -> bool:
+        file = getattr(module, "__file__", None)
+        places = [file] if isinstance(file, str) else list(getattr(module, "__path__", ()))
+        for place in places:
+            real = os.path.realpath(place)
+            below = real[len(self._folder) :].split(os.sep)
+            # Compiled modules cannot be loaded twice, and what lies in a folder of packages is nobody's own code.
+            if real.startswith(self._folder) and not real.endswith(_COMPILED) and not _INSTALLED.intersection(below):
+                return True
+        return False
+
+
+def _working_folder() -> Optional[str]:
+    try:
+        return os.getcwd()
+    except OSError:  # It has been removed.
+        return None
 
 
 class _CannotLoad(Exception):
@@ -120,6 +173,9 @@ def _told(error: BaseException, path: str) -> str:
         trace = trace.tb_next
     return "".join(traceback.format_exception(type(error), error, trace)).rstrip("\n")
 
+
+_COMPILED = (".so", ".pyd", ".dylib")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 if __name__ == "__main__":
     sys.exit(main())

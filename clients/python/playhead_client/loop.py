@@ -69,7 +69,13 @@ class TurnLoop:
     def respond(self, call: Call, key: str, produce: Optional[Produce], tail: bytes) -> Reply:
         """Ask at once, for this call (a context may outlive its own); the reply is to be awaited."""
         question = _LoopQuestion(call, self, key, produce)
-        question.ask = call.ask(RESPOND, tail, question)
+        if not call.take(question, key, tail):
+            question.ask = call.ask(RESPOND, tail, question)
+        elif question.offered:
+            self.soon(question.start)
+        else:
+            with call.connection.mutex:
+                call.arrived(question)
         return Reply(question.future)
 
     def wake(self) -> None:
@@ -153,9 +159,9 @@ class _LoopQuestion(Question):
             # Nobody takes turns any more: its question has failed.
             self._loop.soon(self.hand_over)
         elif offers_to_produce(message):
-            self._loop.soon(self._start)
+            self._loop.soon(self.start)
         else:
-            self.call.arrivals.append(self)
+            self.call.arrived(self)
             self._loop.wake()
 
     def hand_over(self) -> bool:
@@ -172,7 +178,8 @@ class _LoopQuestion(Question):
             future.exception()  # Looked at: whether the handler cares is its own affair.
         return True
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Run the producer. On the loop's thread."""
         if self.future.done() or self.call.over:
             return
         context = self._context or contextvars.copy_context()
@@ -214,7 +221,7 @@ class _LoopQuestion(Question):
             return
         self.finish(value, error)
         with self.call.connection.mutex:
-            self.call.arrivals.append(self)
+            self.call.arrived(self)
 
 
 class _TurnSelector(selectors.BaseSelector):

@@ -28,19 +28,53 @@ SETTLE = b'{"jsonrpc":"2.0","id":%d,"method":"respond.settle","params":{"call":%
 
 def dumps(value: JSON) -> bytes:
     """Compact JSON text of `value`, ASCII only. Raises NotJSON with a pointer, or LimitExceeded when it is too deep."""
-    simple = _simple(value)
-    if simple is not None:
-        return simple
+    if type(value) is not dict:
+        simple = _simple(value)
+        if simple is not None:
+            return simple
     try:
-        text = _encode(value)
+        text = _join(_chunks(value, 0))
     except (ValueError, TypeError, RecursionError, OverflowError):
         refuse(value)
         text = _with_room(_encode, value)
     else:
-        # The encoder turns the key 1 into "1" without a word, and writes integers no float64 can hold.
-        if _SUSPECT.search(text) or (len(text) > MAX_DEPTH and _looks_deep(text)):
+        # The encoder turns the key 1 into "1" without a word, and writes integers no float64 can hold. None of that is
+        # in a short object of strings and numbers, which is what most outputs are: seen without a loop of ours.
+        flat = (
+            len(text) < 309
+            and type(value) is dict
+            and _KEYS.issuperset(map(type, value))
+            and _LEAVES.issuperset(map(type, value.values()))
+        )
+        if not flat and not _plain(value, 0) and (_SUSPECT.search(text) or _looks_deep(text)):
             refuse(value)
     return text.encode("ascii")
+
+
+def _plain(value: JSON, depth: int) -> bool:
+    """Whether there is nothing in `value` that has to be looked at twice. Cheaper than to search its text."""
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                return False
+            kind = type(item)
+            if kind is int:
+                if not -_SAFE_INTEGER < item < _SAFE_INTEGER:
+                    return False
+            elif kind not in _SCALARS and (depth > _PLAIN_DEPTH or not _plain(item, depth + 1)):
+                return False
+        return True
+    if kind is list or kind is tuple:
+        for item in value:
+            kind = type(item)
+            if kind is int:
+                if not -_SAFE_INTEGER < item < _SAFE_INTEGER:
+                    return False
+            elif kind not in _SCALARS and (depth > _PLAIN_DEPTH or not _plain(item, depth + 1)):
+                return False
+        return True
+    return kind in _SCALARS
 
 
 def through_json(value: JSON) -> Tuple[bytes, JSON]:
@@ -78,6 +112,8 @@ def loads(data: bytes) -> JSON:
 
 def reply(ident: Any, result: bytes) -> bytes:
     """The answer to a request; `result` is JSON text."""
+    if type(ident) is int:
+        return b'{"jsonrpc":"2.0","id":%d,"result":%b}\n' % (ident, result)
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (dumps(ident), result)
 
 
@@ -141,6 +177,8 @@ def refuse(value: JSON) -> None:
 
 def _looks_deep(text: str) -> bool:
     # Without looking at the value: brackets inside strings count too, so True only means "look closer".
+    if len(text) <= MAX_DEPTH:
+        return False
     steps = text.encode("ascii").translate(None, _NO_BRACKETS)
     return len(steps) > MAX_DEPTH and max(accumulate(map(_STEP.__getitem__, steps))) > MAX_DEPTH
 
@@ -191,6 +229,25 @@ def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
+def _unknown(value: Any) -> Any:
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def _encoder() -> Callable[[Any, int], Any]:
+    # One C encoder for all: `JSONEncoder.encode` makes a new one for each value, which costs as much as its work.
+    # It looks for no cycles: it runs into its limit of depth, and whoever looks why finds the cycle.
+    made = getattr(json.encoder, "c_make_encoder", None)
+    if made is None:
+        slow = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        return lambda value, indent: (slow.encode(value),)
+    encoder: Callable[[Any, int], Any] = made(None, _unknown, _quote, None, ":", ",", False, False, False)
+    return encoder
+
+
+def _encode(value: Any) -> str:
+    return _join(_chunks(value, 0))
+
+
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 _decode: Callable[[str], Any] = _DECODER.decode
 # Half the cost of `decode`, which looks for white space on both sides with regular expressions.
@@ -198,7 +255,12 @@ _scan: Callable[[str, int], Tuple[Any, int]] = getattr(_DECODER, "scan_once")  #
 _SAFE_INTEGER = 1 << 53
 _WORDS: Dict[Any, bytes] = {None: b"null", True: b"true", False: b"false"}
 _quote = json.encoder.encode_basestring_ascii
-_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+_chunks = _encoder()
+_join = "".join
+_SCALARS = frozenset({str, float, bool, type(None)})
+_KEYS = frozenset({str})
+_LEAVES = _SCALARS | {int}
+_PLAIN_DEPTH = 50
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 # Keys as the encoder writes those that were no strings, and runs of digits that may overflow a float64. A quote inside

@@ -1,8 +1,9 @@
 """One end of the conversation: questions go out, answers find whoever asked, whichever thread that is.
 
 Whoever waits reads: the first thread to wait becomes the reader for all, and hands the frames of the others over to
-them. Over pipes nothing here can deadlock on size: while a frame cannot be written, what the daemon writes is read and
-kept. The same object works over three callables instead, so a daemon in the same process needs no pipes.
+them. The thread that serves is nearly always alone, and then takes no lock: each costs more than what it guards. Over
+pipes nothing here can deadlock on size: while a frame cannot be written, what the daemon writes is read and kept. The
+same object works over three callables instead, so a daemon in the same process needs no pipes.
 
 Left out: what the messages mean (serve), and in what order answers may be handed over (turns, loop).
 """
@@ -13,8 +14,10 @@ import os
 import select
 import stat
 import threading
+import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional
+from threading import get_ident
+from typing import Any, Callable, Deque, Dict, List, Optional, Set
 
 from . import errors
 from .framing import MAX_FRAME_BYTES, FrameBuffer
@@ -75,9 +78,18 @@ class Connection:
         self.ended = False
         self.limit_bytes = MAX_FRAME_BYTES
         self.on_message: Callable[[Message], Optional[bytes]] = lambda message: None
+        self.on_next: Callable[[Message], None] = lambda message: None
         self.on_end: Callable[[], None] = lambda: None
         self.on_fault: Callable[[str], None] = _raise_fault
+        # The first thread does what the locks guard without them, while it is `alone`: it says that it is `busy`, then
+        # looks whether it is alone. Every other thread says that it has come, then waits until the first is not busy,
+        # then takes the locks; and so does the first one from then on.
+        self.owner: Optional[int] = None
+        self.alone = False
+        self.busy = False
         self.mutex = threading.Lock()  # Guards everything below, and the members of every waiter.
+        self.producing: Set[int] = set()  # Threads that run a producer.
+        self.loads: Callable[[bytes], Any] = loads
         self._buffer = FrameBuffer()
         self._reading = False
         self._followers: Dict[Waiter, None] = {}  # In the order they came. Woken one by one, never as a herd.
@@ -92,8 +104,33 @@ class Connection:
         pipes.connection = connection
         return connection
 
+    def come(self) -> None:
+        """Say that this thread uses the connection. To be called by any but the owner, before it takes a lock."""
+        if self.owner is None:
+            self.owner, self.alone = get_ident(), True
+            return
+        self.alone = False
+        while self.busy:
+            time.sleep(0)
+
     def wait(self, waiter: Waiter) -> Message:
         """Block until the reply to `waiter` is here."""
+        if get_ident() == self.owner:
+            while waiter.message is None:
+                self.busy = True
+                lead = self.alone and not self._reading
+                if lead:
+                    self._reading = True
+                self.busy = False
+                if not lead:
+                    break
+                self._read_once()
+                if self.ended and waiter.message is None:
+                    raise errors.CallEnded("the daemon has closed the connection")
+            else:
+                return waiter.message
+        else:
+            self.come()
         mutex = self.mutex
         while True:
             with mutex:
@@ -115,10 +152,33 @@ class Connection:
 
     def next_request(self) -> Optional[Message]:
         """Block until the daemon wants something done; None at the end of input."""
+        if self.owner is None:
+            self.come()
+        if get_ident() == self.owner:
+            while True:
+                self.busy = True
+                try:
+                    if not self.alone:
+                        break
+                    if self.inbox:
+                        request = self.inbox.popleft()
+                        self.on_next(request)
+                        return request
+                    if self.ended:
+                        return None
+                    self._reading = True
+                finally:
+                    self.busy = False
+                self._read_once()
+        else:
+            self.come()
         while True:
             with self.mutex:
                 if self.inbox:
-                    return self.inbox.popleft()
+                    request = self.inbox.popleft()
+                    # Under the same mutex: what arrives now concerns it either in the inbox or as what has begun.
+                    self.on_next(request)
+                    return request
                 if self.ended:
                     return None
                 lead = not self._reading
@@ -134,7 +194,8 @@ class Connection:
     def queue(self, request: Message) -> None:
         """Keep a request for `next_request`. Under the mutex."""
         self.inbox.append(request)
-        self._idle.wake()
+        if self._idle.bell is not None:
+            self._idle.wake()
 
     def pump(self) -> None:
         """Take in what is here, without blocking. Another thread that reads already does it as well."""
@@ -147,6 +208,8 @@ class Connection:
 
     def flush(self) -> None:
         """Send the replies that came up while frames were taken in."""
+        if get_ident() != self.owner:
+            self.come()
         while self.outbox:
             with self.lock:
                 if self.outbox:
@@ -174,6 +237,8 @@ class Connection:
                     self._pass_on()
 
     def _lead(self) -> bool:
+        if get_ident() != self.owner:
+            self.come()
         with self.mutex:
             if self._reading or self.ended:
                 return False
@@ -200,14 +265,29 @@ class Connection:
         try:
             data = self.read()
         finally:
-            with self.mutex:
-                self._reading = False
-                if data:
-                    fault = self._take_in(data)
-                elif data is not None:
-                    self.ended = True
-                if self._followers:
-                    self._pass_on()
+            done = False
+            if get_ident() == self.owner:
+                # It may be busy already: with a frame that cannot be written until something has been read.
+                before, self.busy = self.busy, True
+                try:
+                    if self.alone:
+                        done = True
+                        self._reading = False
+                        if data:
+                            fault = self._take_in(data)
+                        elif data is not None:
+                            self.ended = True
+                finally:
+                    self.busy = before
+            if not done:
+                with self.mutex:
+                    self._reading = False
+                    if data:
+                        fault = self._take_in(data)
+                    elif data is not None:
+                        self.ended = True
+                    if self._followers:
+                        self._pass_on()
         if fault is not None:
             self.on_fault(fault)
         elif not data:
@@ -217,11 +297,12 @@ class Connection:
 
     def _take_in(self, data: bytes) -> Optional[str]:
         try:
+            on_message, loads = self.on_message, self.loads
             for frame in self._buffer.feed(data):
                 message = loads(frame) if frame else None
-                if isinstance(message, dict):
+                if type(message) is dict:
                     if "method" in message:
-                        answer = self.on_message(message)
+                        answer = on_message(message)
                         if answer is not None:
                             self.outbox.append(answer)
                         continue

@@ -6,20 +6,27 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 import sys
 import threading
+import time
 from typing import Any, Callable, Dict, Mapping, NoReturn, Optional, Tuple, Union
 
 from . import errors
 from .context import Context
-from .message import dumps, refusal, reply
+from .feed import NOTHING, Feed, withdraw
+from .message import dumps, loads, refusal, reply
 from .peer import Connection, Message
 from .turns import Call, too_long
 
 Handler = Callable[[Any, Context], Any]
 Handlers = Union[Handler, Mapping[str, Handler]]
 PROTOCOL_VERSION = 1
+# How long threads of the handler may take to end before it cannot be made new.
+THREADS_LIMIT_S = 1.0
+# How often is looked whether there have been events enough for a faster reader.
+_LOOK_EVERY = 300
 
 
 def serve(
@@ -30,15 +37,20 @@ def serve(
     constants: Optional[Mapping[str, Any]] = None,
     revivers: Optional[Mapping[str, errors.Reviver]] = None,
     restore: Optional[Callable[[Mapping[str, Any]], None]] = None,
+    reset: Optional[Callable[[], Optional[Handlers]]] = None,
 ) -> None:
     """Answer `handle` until the daemon closes the input; then the process ends, with status 0.
 
     `handler(event, ctx)` may be a coroutine function; a mapping serves several, by name (one alone is "handler").
     `constants` are told to the daemon and go to the tape. `revivers` make the exceptions of your own types again, from
     `E`: an exception class, or a function of `E`. `restore` is given the constants of the tape, before the first event.
+    `reset()` drops all that the handlers hold, so that this process is as good as a fresh one, or returns new handlers
+    that hold nothing; with it, one process may be given many tapes. `restore` follows it.
     Raises ValueError for handlers that cannot be served.
     """
-    session = Session(handler, name=name, version=version, constants=constants, revivers=revivers, restore=restore)
+    session = Session(
+        handler, name=name, version=version, constants=constants, revivers=revivers, restore=restore, reset=reset
+    )
     in_fd, out_fd = take_stdio()
     serve_over(session, in_fd, out_fd)
 
@@ -55,14 +67,14 @@ class Session:
         constants: Optional[Mapping[str, Any]] = None,
         revivers: Optional[Mapping[str, errors.Reviver]] = None,
         restore: Optional[Callable[[Mapping[str, Any]], None]] = None,
+        reset: Optional[Callable[[], Union[Handlers, Session, None]]] = None,
     ) -> None:
-        self.functions: Dict[str, Handler] = dict(handler) if isinstance(handler, Mapping) else {"handler": handler}
-        if not self.functions or not all(callable(function) for function in self.functions.values()):
-            raise ValueError("serve needs a handler(event, ctx), or a mapping of names to handlers")
+        self.functions = _functions(handler)
         # The functions of a boundary know these themselves.
         constants = getattr(handler, "constants", None) if constants is None else constants
         self.revivers = getattr(handler, "revivers", None) if revivers is None else revivers
         self._restore = getattr(handler, "restore", None) if restore is None else restore
+        self.reset = reset
         self._about: Dict[str, Any] = {
             "protocol": PROTOCOL_VERSION,
             "handler": {
@@ -80,13 +92,22 @@ class Session:
         self._current: Optional[Call] = None
         self._given_up: Dict[int, bool] = {}
         self._loop: Any = None
+        self._feed = NOTHING
+        self._events = 0
+        self._hurried = False
+        # Contextvars that handlers set are theirs to keep, until a reset.
+        self._space: Optional[contextvars.Context] = None
+        self._threads = set(threading.enumerate())
 
     def run(self, connection: Connection) -> None:
         """Serve until the end of input. The caller's thread runs the handlers."""
         self.attach(connection)
         try:
-            while self.serve_next():
-                pass
+            while True:
+                request = connection.next_request()
+                if request is None:
+                    return
+                self._serve(request)
         finally:
             self.close()
 
@@ -94,13 +115,14 @@ class Session:
         """Answer what comes over this connection from now on."""
         self._connection = connection
         connection.on_message = self._on_message
+        connection.on_next = self._begin
 
     def serve_next(self) -> bool:
         """Handle one event, waiting for it. False at the end of input."""
         request = self._connection.next_request()
         if request is None:
             return False
-        self._handle(request)
+        self._serve(request)
         return True
 
     def close(self) -> None:
@@ -111,11 +133,17 @@ class Session:
 
     def _on_message(self, message: Message) -> Optional[bytes]:
         """What can be said at once is; `handle` is queued. Under the connection's mutex."""
-        method = message.get("method")
+        method = message["method"]
         params = message.get("params")
+        if method == "handle" and self._initialized and type(message.get("id")) is int and self._fits(params):
+            self._connection.queue(message)
+            return None
         if "id" not in message:
             if method == "cancel" and isinstance(params, dict):
                 self._cancel(params.get("call"))
+            elif method == "withdraw":
+                self._feed.clear()
+                withdraw(m["params"].get("window") for m in self._connection.inbox)
             return None
         ident = message["id"]
         if type(ident) not in (int, str):
@@ -124,11 +152,15 @@ class Session:
             return self._initialize(ident, params)
         if not self._initialized:
             return refusal(ident, -32002, "not initialized")
-        if method == "shutdown":
+        if method == "handle":
+            fault = self._fault(params)
+        elif method == "shutdown":
             return reply(ident, b"{}")
-        if method != "handle":
+        elif method == "reset" and "reset" in self._about["capabilities"]:
+            fits = isinstance(params, dict) and isinstance(params.get("constants"), dict)
+            fault = None if fits else "reset needs an object: constants"
+        else:
             return refusal(ident, -32601, f"no such method: {method}")
-        fault = self._fault(params)
         if fault is not None:
             return refusal(ident, -32602, fault)
         self._connection.queue(message)
@@ -148,16 +180,32 @@ class Session:
             self._restore(taped)
             own = self._about["constants"]
             self._about["constants"] = {key: taped.get(key, value) for key, value in own.items()}
+        self._about["capabilities"] = self._agreed(params.get("capabilities"))
+        if "window" in self._about["capabilities"]:
+            self._feed = Feed()
         self._initialized = True
         return reply(ident, dumps(self._about))
 
+    def _agreed(self, offered: Any) -> Dict[str, bool]:
+        # A daemon in this process is asked without a pipe, so there is nothing for a window to save.
+        have = {"window": self._connection.fileno is not None, "reset": self.reset is not None}
+        names = offered if isinstance(offered, dict) else {}
+        return {name: True for name, there in have.items() if there and names.get(name) is True}
+
+    def _fits(self, params: Any) -> bool:
+        # What nearly every handle is like, looked at as quickly as can be; `_fault` knows the rest.
+        try:
+            return type(params["call"]) is int and params["fn"] in self.functions and "event" in params
+        except (KeyError, TypeError):
+            return False
+
     def _fault(self, params: Any) -> Optional[str]:
-        if not isinstance(params, dict) or type(params.get("call")) is not int:
+        if type(params) is not dict or type(params.get("call")) is not int:
             return "handle needs an integer: call"
         if "event" not in params:
             return "handle needs an event"
-        fn = params.get("fn", self._only())
-        return None if isinstance(fn, str) and fn in self.functions else f"no such function: {fn}"
+        fn = params["fn"] if "fn" in params else self._only()
+        return None if type(fn) is str and fn in self.functions else f"no such function: {fn}"
 
     def _only(self) -> Optional[str]:
         return next(iter(self.functions)) if len(self.functions) == 1 else None
@@ -166,27 +214,93 @@ class Session:
         current = self._current
         if current is not None and current.number == number and not current.over:
             current.cancel()
-        elif type(number) is int and any(m["params"]["call"] == number for m in self._connection.inbox):
+        elif type(number) is int and any(m["params"].get("call") == number for m in self._connection.inbox):
             self._given_up[number] = True
 
-    def _handle(self, request: Message) -> None:
-        params = request["params"]
-        fn = params.get("fn", self._only())
+    def _begin(self, request: Message) -> None:
+        """What is taken out of the inbox has begun. Under the connection's mutex."""
+        if request["method"] != "handle":
+            return
+        params, feed = request["params"], self._feed
         number: int = params["call"]
-        call = Call(self._connection, number, fn, params.get("seq", number), self.revivers)
-        with self._connection.mutex:
-            self._current = call
-            if self._given_up.pop(number, False):
-                call.cancel()
-        frame = reply(request["id"], self._outcome(call, self.functions[fn], params["event"]))
+        fn: str = params["fn"] if "fn" in params else next(iter(self.functions))
+        call = self._current = Call(self._connection, number, fn, params.get("seq", number), self.revivers, feed)
+        if "window" in params and feed is not NOTHING:  # One that was not agreed on is as any unknown member.
+            window = params["window"]
+            feed.add(window)
+            if "produce" in window:
+                call.produces = window["produce"] is True
+        if self._given_up and self._given_up.pop(number, False):
+            call.cancel()
+
+    def _serve(self, request: Message) -> None:
+        call = self._current
+        if call is None:
+            self._renew(request)
+            return
+        params = request["params"]
+        if self._space is None:
+            outcome = self._outcome(call, self.functions[call.fn], params["event"])
+        else:
+            outcome = self._space.run(self._outcome, call, self.functions[call.fn], params["event"])
+        frame = reply(request["id"], outcome)
         if len(frame) - 1 > self._connection.limit_bytes:
             gone = errors.describe(too_long(len(frame) - 1, self._connection.limit_bytes), dumps)
             frame = reply(request["id"], dumps({"raised": gone}))
         call.end(frame)
-        with self._connection.mutex:
-            self._current = None
+        self._current = None
+        self._events += 1
+        if not self._events % _LOOK_EVERY and not self._hurried:
+            self._hurry()
         if call.loop is not None:
             self._loop.sweep()
+
+    def _hurry(self) -> None:
+        """Read faster, if there have been events enough to make up for what it takes to begin with that."""
+        from .quick import is_due, reader  # Nothing for those who start it for a few events.
+
+        if is_due(self._events):
+            self._hurried = True
+            if threading.active_count() == 1:
+                self._connection.loads = reader(loads) or loads
+
+    def _renew(self, request: Message) -> None:
+        """Be as good as a fresh process, or say that it cannot be had."""
+        try:
+            self._drop_all(request["params"]["constants"])
+            answer = reply(request["id"], b"{}")
+        except Exception as error:
+            import traceback
+
+            print("playhead: the handler could not be made new", file=sys.stderr)
+            traceback.print_exception(type(error), error, error.__traceback__)
+            answer = refusal(request["id"], -32603, "the handler could not be made new")
+        self._connection.outbox.append(answer)
+        self._connection.flush()
+
+    def _drop_all(self, constants: Mapping[str, Any]) -> None:
+        assert self.reset is not None
+        self.close()
+        self._feed.clear()
+        self._given_up.clear()
+        limit = time.monotonic() + THREADS_LIMIT_S
+        for thread in set(threading.enumerate()) - self._threads:
+            thread.join(max(0.0, limit - time.monotonic()))
+            if thread.is_alive():
+                raise RuntimeError(f"{thread.name} still runs: what it holds cannot be dropped")
+        self._space = contextvars.Context()
+        made = self._space.run(self.reset)
+        if made is not None:
+            self._become(made if isinstance(made, Session) else Session(made, revivers=self.revivers))
+        if self._restore is not None:
+            self._space.run(self._restore, constants)
+
+    def _become(self, other: Session) -> None:
+        if list(other.functions) != list(self.functions):
+            raise ValueError(f"after a reset there are other functions: {', '.join(other.functions)}")
+        self.functions = other.functions
+        self.revivers = other.revivers
+        self._restore = other._restore or self._restore
 
     def _outcome(self, call: Call, handler: Handler, event: Any) -> bytes:
         """The result of `handle`, as JSON text."""
@@ -194,12 +308,13 @@ class Session:
             if call.trouble is not None:
                 call.raise_trouble()
             output = handler(event, Context(call))
-            if hasattr(output, "__await__"):
+            if type(output) is not dict and hasattr(output, "__await__"):
                 output = self._turn_loop().run(call, output)
             if call.trouble is not None:
                 call.raise_trouble()
             return b'{"output":%b}' % dumps(output)
         except (SystemExit, KeyboardInterrupt):
+            call.flush()
             raise  # The handler wants the process to end: to the daemon that is a crash, and it should be.
         except BaseException as error:
             # Cancelled whatever the handler made of it: the daemon has given this call up.
@@ -212,6 +327,13 @@ class Session:
 
             self._loop = TurnLoop(self._connection)
         return self._loop
+
+
+def _functions(handler: Handlers) -> Dict[str, Handler]:
+    functions: Dict[str, Handler] = dict(handler) if isinstance(handler, Mapping) else {"handler": handler}
+    if not functions or not all(callable(function) for function in functions.values()):
+        raise ValueError("serve needs a handler(event, ctx), or a mapping of names to handlers")
+    return functions
 
 
 def _runtime() -> str:
@@ -248,6 +370,8 @@ def serve_over(session: Session, in_fd: int, out_fd: int) -> None:
     os.register_at_fork(after_in_child=lambda: _close(in_fd, out_fd))
     try:
         session.run(connection)
+    except errors.ProtocolError as fault:
+        _leave_with_fault(str(fault))
     except SystemExit as wish:
         if threading.active_count() == 1:
             raise

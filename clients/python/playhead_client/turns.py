@@ -17,9 +17,10 @@ import time
 from collections import deque
 from contextvars import ContextVar
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Mapping, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, List, Mapping, Optional, Set
 
 from . import errors
+from .feed import ASKED, NOTHING, RESPOND_ITEM, SETTLE_ITEM, Feed, reports
 from .message import RESPOND, SETTLE, dumps, loads, member, through_json
 from .peer import Connection, Message, Waiter
 
@@ -30,13 +31,40 @@ HOLDER_LIMIT_S = 0.2
 OTHERS_LIMIT_S = 0.02
 LOOK_AGAIN_S = 0.00005
 
+ROOM_BYTES = 200  # For what stands around the members of a question.
 Produce = Callable[[], Any]
 # True while a producer runs: what it asks of the context is its own affair, answered live, off the tape.
 inside_producer: ContextVar[bool] = ContextVar("playhead_inside_producer", default=False)
 
 
+_NONE: Deque[Any] = deque(maxlen=0)
+
+
 class Call:
     """What is known of the call that runs, or ran: a context that outlives its call keeps asking this."""
+
+    # There is one of these for every event, and a slot is the cheapest attribute.
+    __slots__ = (
+        "_holder",
+        "_many",
+        "_own_feed",
+        "_owner",
+        "arrivals",
+        "asks",
+        "cancelled",
+        "connection",
+        "feed",
+        "fn",
+        "loop",
+        "number",
+        "over",
+        "produces",
+        "revivers",
+        "seq",
+        "spans",
+        "taken",
+        "trouble",
+    )
 
     def __init__(
         self,
@@ -45,31 +73,42 @@ class Call:
         fn: str,
         seq: int,
         revivers: Optional[Mapping[str, errors.Reviver]] = None,
+        feed: Feed = NOTHING,
     ) -> None:
         self.connection = connection
         self.number = number
         self.fn = fn
         self.seq = seq
         self.revivers = revivers
-        self.asks = 0
-        self.spans = 0
-        self.over = False
-        self.cancelled = False
+        self.feed = feed
+        self.taken: List[bytes] = []  # Items of `asked` that have not been sent.
+        self.produces = False  # What nobody answers is produced here, and nothing about it is waited for.
+        self.asks = self.spans = 0
+        self.over = self.cancelled = self._many = False
         self.trouble: Optional[Exception] = None
         self.loop: Optional[TurnLoop] = None
-        self.arrivals: Deque[Question] = deque()
-        self.producing: Set[int] = set()
-        self._settled = _Settled(self)
+        self.arrivals: Deque[Question] = _NONE
+        self._own_feed = feed
         self._owner = get_ident()
-        self._many = False
         self._holder: Optional[int] = None
 
-    def plain(self, template: bytes, tail: bytes) -> Any:
-        """Ask and wait for the answer: `now` and `random`."""
+    def plain(self, template: bytes, tail: bytes, lane: str = "", reported: bytes = b"") -> Any:
+        """Ask and wait for the answer: `now` and `random`. It may come from a `lane` of the feed."""
         connection = self.connection
+        if lane and not (connection.alone and get_ident() == connection.owner):
+            self._come()
+            with connection.lock:
+                feed = self.feed
+                values = getattr(feed, lane)
+                if values and not feed.asking:
+                    self._number()
+                    self.taken.append(reported)
+                    return values.pop()
         waiter = Waiter(self)
         self.ask(template, tail, waiter)
         message = connection.wait(waiter)
+        if self._own_feed.asking:
+            self._own_feed.asking.discard(waiter)
         if self.trouble is not None:
             self.raise_trouble()
         if "result" in message:
@@ -79,59 +118,115 @@ class Call:
     def ask(self, template: bytes, tail: bytes, waiter: Waiter) -> int:
         """Send a question under the next number, which is returned."""
         connection = self.connection
-        me = get_ident()
-        if me != self._owner:
-            self._many = True
-        if me == self._holder:
-            self._holder = None
+        if get_ident() == connection.owner:
+            connection.busy = True
+            try:
+                if connection.alone:
+                    return self._ask(template, tail, waiter)
+            finally:
+                connection.busy = False
+        self._come()
         with connection.lock:
-            if self.trouble is not None:
-                self.raise_trouble()
-            ident = connection.ids = connection.ids + 1
-            number = self.asks
-            self.asks = number + 1
-            frame = template % (ident, self.number, number, tail)
-            if len(frame) - 1 > connection.limit_bytes:  # Its LF does not count.
-                self.asks = number
-                raise too_long(len(frame) - 1, connection.limit_bytes)
-            connection.waiting[ident] = waiter
-            connection.write(frame)
+            return self._ask(template, tail, waiter)
+
+    def _ask(self, template: bytes, tail: bytes, waiter: Waiter) -> int:
+        connection = self.connection
+        if self.trouble is not None:
+            self.raise_trouble()
+        ident = connection.ids = connection.ids + 1
+        number = self.asks
+        self.asks = number + 1
+        if self._holder is not None:
+            self._asks_again()
+        frame = template % (ident, self.number, number, tail)
+        if len(frame) - 1 > connection.limit_bytes:  # Its LF does not count.
+            self.asks = number
+            raise too_long(len(frame) - 1, connection.limit_bytes)
+        connection.waiting[ident] = waiter
+        if self.feed is not NOTHING and template is not RESPOND:
+            self.feed.asking.add(waiter)
+        connection.write(self.report() + frame if self.taken else frame)
         return number
 
     def respond(self, key: str, produce: Optional[Produce], tail: bytes) -> Any:
         """Ask `respond` from a thread that can block, and wait until it is this answer's turn."""
         question = Question(self)
-        question.ask = self.ask(RESPOND, tail, question)
-        self.connection.wait(question)
+        given = self.take(question, key, tail)
+        if not given:
+            question.ask = self.ask(RESPOND, tail, question)
+            self.connection.wait(question)
         if question.offered:
             self._produce(question, key, produce)
         if self._many:
+            if given and not question.offered:
+                with self.connection.mutex:
+                    self.arrived(question)
             self._take_turn(question)
         else:
-            # Under the mutex: a thread of another call may be the reader, and still about to put the answer there.
-            with self.connection.mutex:
-                self.leave(question)
+            if not given:
+                # Under the mutex: a thread of another call may be the reader, and still about to put the answer there.
+                with self.connection.mutex:
+                    self.leave(question)
             if question.made:
                 self._settled_or_over(question)
         if self.trouble is not None:
             self.raise_trouble()
         return question.outcome()
 
-    def settle(self, question: Question) -> bool:
-        """Send a finished producer's result, unless the call is over. Its reply is not waited for."""
+    def take(self, question: Question, key: str, tail: bytes) -> bool:
+        """Whether `question` need not be asked: the feed has its answer, or it is produced here. It is told of then."""
+        if not (self.feed.respond or self.produces):
+            return False
         connection = self.connection
+        self._come()
+        with connection.lock:
+            feed = self.feed
+            answers = feed.respond.get(key)
+            if self.trouble is not None or len(tail) > connection.limit_bytes - ROOM_BYTES:
+                return False  # Asking says what is wrong.
+            if answers and not feed.asking:
+                question.message = {"result": answers.pop()}
+                if not answers:
+                    feed.respond.pop(key, None)
+            elif self.produces:
+                question.offered = question.unasked = True
+            else:
+                return False
+            question.ask = self._number()
+            self.taken.append(RESPOND_ITEM % tail[1:])
+            if question.offered:
+                connection.write(self.report())
+        return True
+
+    def report(self) -> bytes:
+        """What was taken and not told yet, as whole frames. Under the connection's lock, with what is sent after it."""
+        items, self.taken = self.taken, []
+        frame = ASKED % (self.number, b",".join(items))
+        limit_bytes = self.connection.limit_bytes
+        return frame if len(frame) <= limit_bytes else b"".join(reports(self.number, items, limit_bytes))
+
+    def settle(self, question: Question) -> bool:
+        """Send a finished producer's result, unless the call is over. A reply is not waited for."""
+        connection = self.connection
+        self._come()
         with connection.lock:
             if self.over or self.cancelled:
                 return False
+            if question.unasked:
+                self.taken.append(SETTLE_ITEM % (question.ask, question.made))
+                if self._many or self.loop is not None:
+                    connection.write(self.report())
+                # Else it goes with what this thread sends next.
+                return True
             ident = connection.ids = connection.ids + 1
-            connection.waiting[ident] = self._settled
+            connection.waiting[ident] = _Settled(self)
             connection.write(SETTLE % (ident, self.number, question.ask, question.made))
         return True
 
     def cancel(self) -> None:
         """The daemon gives the call up: open questions fail. Under the connection's mutex."""
         self.cancelled = True
-        self.trouble = errors.Cancelled("the call was cancelled")
+        self.fail(errors.Cancelled("the call was cancelled"))
         while self.arrivals:
             self.arrivals.popleft().wake()
         gone: Message = {"error": {"code": -32800, "message": "the call was cancelled"}}
@@ -146,39 +241,85 @@ class Call:
         """Send a notification of this call."""
         if len(frame) - 1 > self.connection.limit_bytes:
             raise too_long(len(frame) - 1, self.connection.limit_bytes)
+        self._come()
         with self.connection.lock:
             if not self.over:
-                self.connection.write(frame)
+                self.connection.write(self.report() + frame if self.taken else frame)
 
     def end(self, frame: bytes) -> None:
-        """Send the call's answer. After it nothing of this call is settled or handed over."""
+        """Send the call's answer. After it nothing of this call is settled or handed over, and nothing taken."""
+        connection = self.connection
+        if get_ident() == connection.owner:
+            connection.busy = True
+            try:
+                if connection.alone:
+                    self.over, self.produces, self.feed = True, False, NOTHING
+                    connection.write(self.report() + frame if self.taken else frame)
+                    return
+            finally:
+                connection.busy = False
+        self._come()
+        with connection.lock:
+            self.over, self.produces, self.feed = True, False, NOTHING
+            connection.write(self.report() + frame if self.taken else frame)
+
+    def flush(self) -> None:
+        """Tell what was taken, though nothing comes after it."""
+        self._come()
         with self.connection.lock:
-            self.over = True
-            self.connection.write(frame)
+            if self.taken:
+                self.connection.write(self.report())
+
+    def fail(self, trouble: Exception) -> None:
+        """The next question, or the return of the handler, raises this."""
+        self.trouble = trouble
+        self.feed = NOTHING  # So that it is asked, which raises.
 
     def raise_trouble(self) -> None:
         trouble = self.trouble
         if trouble is not None:
             if not self.cancelled:
                 self.trouble = None
+                if not self.over:
+                    self.feed = self._own_feed
             raise trouble
+
+    def _number(self) -> int:
+        # Under the connection's lock.
+        number = self.asks
+        self.asks = number + 1
+        self._asks_again()
+        return number
+
+    def _asks_again(self) -> None:
+        if self._holder == get_ident():
+            self._holder = None
+
+    def _come(self) -> None:
+        # Before a lock is taken: see Connection.alone.
+        me = get_ident()
+        if me != self._owner:
+            self._many = True
+        if me != self.connection.owner:
+            self.connection.come()
 
     def _produce(self, question: Question, key: str, produce: Optional[Produce]) -> None:
         me = get_ident()
-        self.producing.add(me)
+        producing = self.connection.producing
+        producing.add(me)
         try:
             question.finish(run_producer(key, produce), None)
         except Exception as error:
             question.finish(None, error)
         finally:
-            self.producing.discard(me)
+            producing.discard(me)
         if not (self._many or self.over or self.cancelled):
             return  # There is nobody to take turns with.
         with self.connection.mutex:
             if self.over:
                 raise errors.Cancelled("the call has ended")
             if not self.cancelled:
-                self.arrivals.append(question)
+                self.arrived(question)
 
     def _take_turn(self, question: Question) -> None:
         mutex = self.connection.mutex
@@ -203,6 +344,12 @@ class Call:
         if not self.settle(question):
             raise errors.Cancelled("the call has ended")
 
+    def arrived(self, question: Question) -> None:
+        """The question has its answer, and waits for its turn. Under the connection's mutex."""
+        if self.arrivals is _NONE:
+            self.arrivals = deque()
+        self.arrivals.append(question)
+
     def leave(self, question: Question) -> None:
         """The question's turn is over; wake whose turn it is now. Under the connection's mutex."""
         if question in self.arrivals:
@@ -214,7 +361,7 @@ class Call:
         started = time.monotonic()
         before: Dict[int, object] = {}
         while True:
-            now = _look(get_ident(), self.producing)
+            now = _look(get_ident(), self.connection.producing)
             stirring = {ident for ident, place in now.items() if before.get(ident) != place}
             if not stirring:
                 return
@@ -228,7 +375,7 @@ class Call:
 class Question(Waiter):
     """An open `respond`."""
 
-    __slots__ = ("ask", "cause", "made", "offered")
+    __slots__ = ("ask", "cause", "made", "offered", "unasked")
 
     def __init__(self, call: Call) -> None:
         # Without the one of Waiter in between: there is one of these for every question.
@@ -236,6 +383,7 @@ class Question(Waiter):
         self.message = None
         self.bell = None
         self.offered = False  # To produce: the tape has no answer.
+        self.unasked = False  # Reported, and so is its settlement: the daemon answers neither.
         self.ask = 0
         self.made = b""  # What the producer made, as the members of `respond.settle`.
         self.cause: Optional[BaseException] = None
@@ -245,7 +393,7 @@ class Question(Waiter):
         self.offered = offers_to_produce(message)
         self.message = message
         if not (self.offered or self.call.cancelled):
-            self.call.arrivals.append(self)
+            self.call.arrived(self)
 
     def finish(self, value: Any, error: Optional[Exception]) -> None:
         """Keep what the producer made, after a trip through JSON: record and replay hand over the very same."""
@@ -284,7 +432,7 @@ class _Settled(Waiter):
 
     def arrive(self, message: Message) -> None:
         if "error" in message and self.call.trouble is None:
-            self.call.trouble = errors.of_reply(message["error"])
+            self.call.fail(errors.of_reply(message["error"]))
 
 
 def offers_to_produce(message: Message) -> bool:

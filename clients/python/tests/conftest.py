@@ -13,15 +13,15 @@ for folder in (HERE, HERE.parent):
 
 @pytest.fixture
 def start(tmp_path):
-    """`start(source)` hosts a handler file with that text and is the daemon to it."""
+    """`start(source)` hosts a handler file with that text and is the daemon to it; or it runs it, `hosted=False`."""
     from fake_daemon import Daemon
 
     started = []
 
-    def begin(source, *, name="subject.py", initialize=True):
+    def begin(source, *, name="subject.py", initialize=True, hosted=True):
         path = tmp_path / name
         path.write_text(source, encoding="utf-8")
-        daemon = Daemon(path)
+        daemon = Daemon(path, hosted)
         started.append(daemon)
         if initialize:
             daemon.initialize()

@@ -1,6 +1,7 @@
 """A daemon that does what a test says: a real process at the other end of real pipes, an answer for each question."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -14,12 +15,14 @@ def compact(value):
 
 
 class Daemon:
-    def __init__(self, path):
+    def __init__(self, path, hosted=True):
+        """`hosted`: the file is one for the host; else it is a program that calls `serve` itself."""
         self.process = subprocess.Popen(
-            [sys.executable, str(HOST), str(path)],
+            [sys.executable, *([str(HOST)] if hosted else []), str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=None if hosted else {**os.environ, "PYTHONPATH": str(HOST.parents[1])},
         )
         self.ids = 0
 
@@ -47,8 +50,8 @@ class Daemon:
         assert answer["id"] == ident
         return answer
 
-    def handle(self, call, event, fn="handler"):
-        return self.request("handle", {"call": call, "fn": fn, "event": event, "seq": call})
+    def handle(self, call, event, fn="handler", **more):
+        return self.request("handle", {"call": call, "fn": fn, "event": event, "seq": call, **more})
 
     def answer(self, question, result):
         self.send({"id": question["id"], "result": result})
