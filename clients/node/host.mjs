@@ -18,9 +18,11 @@ async function main(specifier) {
   // Before the file is loaded: what it attaches records nothing here.
   surroundings.hosted = true;
   let url;
+  let isFile;
   let loaded;
   try {
     url = locate(specifier);
+    isFile = fs.existsSync(path.resolve(specifier)) || specifier.startsWith('file:');
     if (TYPESCRIPT.test(url.pathname) && !process.features.typescript) await useTsx(url);
     loaded = await import(url.href);
   } catch (error) {
@@ -30,11 +32,20 @@ async function main(specifier) {
   if (functions === null) {
     return fail(`${specifier} has no handler: export default async (event, ctx) => ..., or handler, or functions`);
   }
+  // One object, whatever is loaded later: the peer keeps it.
+  const revivers = { ...loaded.revivers };
+  const reload = async () => {
+    const anew = await loadAnew(url);
+    for (const type of Object.keys(revivers)) delete revivers[type];
+    Object.assign(revivers, anew.revivers);
+    return handlersOf(anew) ?? functions;
+  };
   try {
     serve(functions, {
       name: path.basename(specifier).replace(/\.[^.]*$/, ''),
       constants: loaded.constants,
-      revivers: loaded.revivers,
+      revivers,
+      reset: ownReset(loaded) ?? (isFile ? reload : undefined),
     });
   } catch (error) {
     return fail(`cannot serve ${specifier}: ${error.message}`);
@@ -77,6 +88,24 @@ function handlersOf(loaded) {
   );
   if (map !== undefined) return single === undefined ? { ...map } : { handler: single, ...map };
   return single ?? null;
+}
+
+/** A module's own way to be as good as new: the export `reset`, called with the daemon's constants. */
+function ownReset(loaded) {
+  const reset = [loaded.reset, loaded.default?.reset].find((found) => typeof found === 'function');
+  // What it gives is its own affair: the functions stay.
+  return reset === undefined ? undefined : async (constants) => void (await reset(constants));
+}
+
+let loads = 0;
+
+// The module of the file itself. What it imports stays as it is, as does all that is global.
+function loadAnew(url) {
+  const again = new URL(url);
+  again.searchParams.set('reset', String(++loads));
+  // A CommonJS module is known by its path, whatever is asked for behind it.
+  delete createRequire(url).cache[fs.realpathSync(fileURLToPath(url))];
+  return import(again.href);
 }
 
 const isObject = (value) => value !== null && typeof value === 'object';

@@ -92,6 +92,14 @@ export interface ServeOptions {
   constants?: Record<string, unknown>;
   /** By type: makes the error a handler gets for a recorded one. */
   revivers?: Record<string, (recorded: ErrorRecord) => Error>;
+  /**
+   * Makes the handlers as good as those of a fresh process, between two calls: a daemon may then use this one for many
+   * tapes. It may give the functions to serve from then on, under the same names; without it, nothing of the kind is
+   * offered.
+   */
+  reset?: (
+    constants: Record<string, unknown>,
+  ) => void | Handler | Record<string, Handler> | Promise<void | Handler | Record<string, Handler>>;
   /** "worker": read stdin in a worker thread, as is done wherever a pipe cannot be opened twice. */
   reader?: 'worker';
 }

@@ -152,6 +152,10 @@ export class Call {
     return value;
   }
 
+  askPlain(call, method, rest, live) {
+    return this.ask(call, method, rest, live);
+  }
+
   tell(call, method, rest) {
     if (this.isLive()) return;
     if (method !== 'escaped') this.#say(method, rest.slice(1));

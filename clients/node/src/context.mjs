@@ -7,20 +7,20 @@ import { DOOR } from './running.mjs';
 
 /**
  * The context of one call; `lane` names a task whose questions have an order of their own, or is null. `peer` answers
- * for it: `isLive(call)`, and where that is false ask(call, method, rest, live), respond(call, key, produce, rest),
- * tell(call, method, rest) and encode(value, what).
+ * for it: `isLive(call)`, and where that is false ask(call, method, rest, live), askPlain() likewise for what
+ * windows may hold, respond(call, key, produce, rest), tell(call, method, rest) and encode(value, what).
  */
 export function createContext(peer, call, lane) {
   const inLane = lane === null ? '' : `,"lane":${JSON.stringify(lane)}`;
   const monotonicRest = `,"clock":"monotonic"${inLane}`;
 
-  const now = () => (peer.isLive(call) ? liveNow() : number(peer.ask(call, 'now', inLane, liveNow), 'now'));
+  const now = () => (peer.isLive(call) ? liveNow() : number(peer.askPlain(call, 'now', inLane, liveNow), 'now'));
 
   const monotonic = () =>
     peer.isLive(call) ? liveMonotonic() : number(peer.ask(call, 'now', monotonicRest, liveMonotonic), 'now');
 
   const random = () =>
-    peer.isLive(call) ? liveRandom() : number(peer.ask(call, 'random', inLane, liveRandom), 'random');
+    peer.isLive(call) ? liveRandom() : number(peer.askPlain(call, 'random', inLane, liveRandom), 'random');
 
   const randint = (low, high) => {
     if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
@@ -69,7 +69,8 @@ export function createContext(peer, call, lane) {
       if (typeof produce !== 'function')
         throw new TypeError(`ctx.respond(${JSON.stringify(key)}, produce): produce is not a function`);
       if (peer.isLive(call)) return new Promise((resolve) => resolve(produce()));
-      const rest = `,"key":${JSON.stringify(key)}${argumentsOf(peer, call, key, options)}${inLane}`;
+      const named = JSON.stringify(key);
+      const rest = `,"key":${named}${argumentsOf(peer, call, named, options)}${inLane}`;
       return peer.respond(call, key, produce, rest);
     } catch (error) {
       return Promise.reject(error);
@@ -119,9 +120,8 @@ export function createContext(peer, call, lane) {
   const member = (name, value, what) => (value === undefined ? '' : `,"${name}":${peer.encode(value, what, call)}`);
 
   return {
-    get [DOOR]() {
-      return call.door;
-    },
+    // No getter: one in a literal costs more than all the rest of this.
+    [DOOR]: call.door,
     seq: call.seq,
     call: call.number,
     fn: call.fn,
@@ -144,19 +144,19 @@ export function createContext(peer, call, lane) {
   };
 }
 
-function argumentsOf(peer, call, key, options) {
+function argumentsOf(peer, call, named, options) {
   if (options === undefined || options === null) return '';
   const { args, kwargs } = options;
   let members = '';
   if (args !== undefined) {
-    if (!Array.isArray(args)) throw new TypeError(`ctx.respond(${JSON.stringify(key)}): args is not an array`);
-    members += `,"args":${peer.encode(args, `args of ${JSON.stringify(key)}`, call)}`;
+    if (!Array.isArray(args)) throw new TypeError(`ctx.respond(${named}): args is not an array`);
+    members += `,"args":${peer.encode(args, `args of ${named}`, call)}`;
   }
   if (kwargs !== undefined) {
     if (kwargs === null || typeof kwargs !== 'object' || Array.isArray(kwargs)) {
-      throw new TypeError(`ctx.respond(${JSON.stringify(key)}): kwargs is not an object`);
+      throw new TypeError(`ctx.respond(${named}): kwargs is not an object`);
     }
-    members += `,"kwargs":${peer.encode(kwargs, `kwargs of ${JSON.stringify(key)}`, call)}`;
+    members += `,"kwargs":${peer.encode(kwargs, `kwargs of ${named}`, call)}`;
   }
   return members;
 }

@@ -4,13 +4,14 @@ import { exactText, nearestText, readBack } from './taped.mjs';
 
 export class HostedDoor {
   hosted = true;
+  /** The context of the call. */
+  ctx = null;
   #peer;
   #call;
 
-  constructor(peer, call, ctx) {
+  constructor(peer, call) {
     this.#peer = peer;
     this.#call = call;
-    this.ctx = ctx;
   }
 
   get over() {

@@ -7,6 +7,7 @@ export const CODE = Object.freeze({
   INVALID_REQUEST: -32600,
   UNKNOWN_METHOD: -32601,
   INVALID_PARAMS: -32602,
+  INTERNAL: -32603,
   VERSION: -32001,
   NOT_INITIALIZED: -32002,
 });
@@ -26,9 +27,14 @@ export function notification(method, call, rest) {
   return `{"jsonrpc":"2.0","method":"${method}","params":{"call":${call}${rest}}}\n`;
 }
 
+/** `items` are texts of asks, with commas between them. */
+export function askedOf(call, items) {
+  return `{"jsonrpc":"2.0","method":"asked","params":{"call":${call},"asks":[${items}]}}\n`;
+}
+
 /** `value` is JSON text. An id goes back exactly as it came. */
 export function result(id, value) {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${value}}\n`;
+  return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"result":${value}}\n`;
 }
 
 export function failure(id, code, message, data) {

@@ -1,20 +1,28 @@
 // The handler's side of the conversation: calls one at a time, questions out, answers handed over one a turn. No I/O
-// of its own: `wire` has send(text), next() -> text that has come or null, receive() -> text (blocks), and soon(run),
-// which runs it in a later turn of the event loop.
+// of its own: `wire` has send(text), next() -> text that has come or null, receive() -> text (blocks), soon(run), which
+// runs it in a later turn of the event loop, and tick(run), which runs it in this one, when all promises have been seen
+// to.
+//
+// What a window gave is taken in place of asking, and what was taken is said with the next thing that has to be.
 //
 // What arrives is only filed, at whatever moment it comes. Code of the handler runs in `turn` alone, so a frame that
 // comes in the middle of a synchronous ctx.now() can never run a producer or resolve a promise there.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createContext } from './context.mjs';
 import { CallEnded, Cancelled, LimitExceeded, ProtocolError, fromWire, revive, toE } from './errors.mjs';
+import { Feed } from './feed.mjs';
 import { MAX_FRAME_BYTES } from './framing.mjs';
 import { HostedDoor } from './hosted.mjs';
-import { CODE, PROTOCOL, ask, failure, notification, parse, result } from './message.mjs';
+import { CODE, PROTOCOL, ask, askedOf, failure, notification, parse, result } from './message.mjs';
+import { Outgoing } from './outgoing.mjs';
 import { OFF, surroundings } from './running.mjs';
 import { decoded, encode } from './values.mjs';
 
 // What a message adds around a value is far below this.
 const FRAME_MARGIN = 4096;
+
+// A message of asks is closed when it has grown to this, so that none comes near the largest.
+const FULL = 256 * 1024;
 
 const nothing = () => {};
 
@@ -24,25 +32,42 @@ export class Peer {
   #identity;
   #constants;
   #revivers;
+  #reset;
   #initialized = false;
+  #windows = false; // the daemon has been told that it may give answers ahead
+  #feed = new Feed();
+  #out;
   #ids = 0;
   #asks = new Map(); // id -> what waits for that answer
   #handles = new Queue();
   #starts = new Queue(); // producers the daemon asked for
   #answers = new Queue(); // what may be handed over, one a turn
   #call = null;
+  #resetting = false;
   #scheduled = false;
+  #ticking = false;
+  #woken = false; // code of the handler has been woken since the last turn of the event loop
+  #turn = () => this.turn();
+  #tick = () => {
+    this.#ticking = false;
+    this.#step();
+  };
   #largest = MAX_FRAME_BYTES - FRAME_MARGIN;
   // Made at the first producer: on replay there is none, and async_hooks would slow every promise down.
   #producing = null;
 
-  /** `functions`: name -> handler. `identity`: {name, version, language, runtime}. */
-  constructor(wire, functions, { identity, constants = {}, revivers = {} }) {
+  /**
+   * `functions`: name -> handler. `identity`: {name, version, language, runtime}. `reset`: null where there is no such
+   * thing, or an async function of the daemon's constants that makes the handlers new and gives the functions of then.
+   */
+  constructor(wire, functions, { identity, constants = {}, revivers = {}, reset = null }) {
     this.#wire = wire;
     this.#functions = functions;
     this.#identity = identity;
     this.#constants = constants;
     this.#revivers = revivers;
+    this.#reset = reset;
+    this.#out = new Outgoing(wire.send, wire.soon, () => this.#taken());
   }
 
   /** Files all frames that have come, then takes a turn, since bytes that arrive are a turn of the event loop. */
@@ -57,13 +82,24 @@ export class Peer {
   /** One turn of the event loop: starts producers, then hands over one answer or begins one call. */
   turn() {
     this.#scheduled = false;
+    this.#woken = false;
+    this.#step();
+  }
+
+  /** Writes what waits to be written. */
+  flush() {
+    this.#out.say(this.#taken());
+  }
+
+  #step() {
     for (let started = this.#starts.take(); started !== undefined; started = this.#starts.take())
       this.#produce(started);
     let answer = this.#answers.take();
     while (answer !== undefined && answer.asked.settled) answer = this.#answers.take();
     if (answer !== undefined) this.#handOver(answer);
-    else if (this.#call === null) this.#begin(this.#handles.take());
-    else if (this.#call.cancelled && this.#call.open.size === 0) this.#finish(this.#call, '', null);
+    else if (this.#call === null) {
+      if (!this.#resetting) this.#begin(this.#handles.take());
+    } else if (this.#call.cancelled && this.#call.open.size === 0) this.#finish(this.#call, '', null);
     this.#scheduleRest();
   }
 
@@ -73,21 +109,38 @@ export class Peer {
     return this.#ask(call, method, call.asked++, rest);
   }
 
+  /** The same of the wall clock, or a float: what windows may hold. */
+  askPlain(call, method, rest) {
+    this.#mayAsk(call);
+    const number = call.asked++;
+    const value = call.over ? undefined : (method === 'now' ? this.#feed.now : this.#feed.random).take();
+    if (value === undefined) return this.#ask(call, method, number, rest);
+    this.#item(call, rest === '' ? `{"m":"${method}"}` : item(method, rest));
+    return value;
+  }
+
   /** The same of the outside, for a producer that does not wait: its value, or the error it carries, thrown. */
   respondNow(call, key, produce, rest) {
     this.#mayAsk(call);
-    this.#check(rest, `the arguments of ctx.respond(${JSON.stringify(key)})`);
+    this.#checkArguments(rest, key);
     const number = call.asked++;
-    const answer = this.#ask(call, 'respond', number, rest);
+    const answer = this.#answerNow(call, key, number, rest);
     if (answer?.produce === true) return this.#produceNow(call, key, number, produce);
     if (answer?.error !== undefined) throw this.#revived({ e: answer.error });
     if (answer?.value !== undefined) return answer.value;
     throw new ProtocolError('an answer to respond has value, error or produce');
   }
 
+  #answerNow(call, key, number, rest) {
+    const given = call.over ? undefined : (this.#feed.takeRespond(key) ?? (call.produces ? PRODUCE : undefined));
+    if (given === undefined) return this.#ask(call, 'respond', number, rest);
+    this.#item(call, item('respond', rest));
+    return given;
+  }
+
   #ask(call, method, number, rest) {
     const id = ++this.#ids;
-    this.#wire.send(ask(id, method, call.number, number, rest));
+    this.#say(call, ask(id, method, call.number, number, rest));
     if (call.over) throw ended(call);
     for (;;) {
       const message = this.#read(this.#wire.receive());
@@ -115,19 +168,30 @@ export class Peer {
     });
     try {
       this.#mayAsk(call);
-      this.#check(rest, `the arguments of ctx.respond(${JSON.stringify(key)})`);
+      this.#checkArguments(rest, key);
     } catch (error) {
       this.#queue(asked, error);
       return asked.promise;
     }
-    const id = ++this.#ids;
     asked.number = call.asked++;
-    this.#wire.send(ask(id, 'respond', call.number, asked.number, rest));
     if (call.over) {
+      this.#say(call, ask(++this.#ids, 'respond', call.number, asked.number, rest));
       this.#queue(asked, ended(call));
+      return asked.promise;
+    }
+    call.open.add(asked);
+    const given = this.#feed.takeRespond(key);
+    if (given !== undefined) {
+      this.#item(call, item('respond', rest));
+      this.#given(asked, given);
+    } else if (call.produces) {
+      this.#item(call, item('respond', rest));
+      this.#starts.put(asked);
+      this.#schedule();
     } else {
-      call.open.add(asked);
+      const id = ++this.#ids;
       this.#asks.set(id, asked);
+      this.#say(call, ask(id, 'respond', call.number, asked.number, rest));
     }
     return asked.promise;
   }
@@ -135,7 +199,9 @@ export class Peer {
   /** Testimony: sent and forgotten. */
   tell(call, method, rest) {
     this.#check(rest, `ctx.${method}()`);
-    this.#wire.send(notification(method, call.number, rest));
+    const text = this.#closed(call) + notification(method, call.number, rest);
+    if (call.mayWait && !call.over) this.#out.add(text);
+    else this.#out.say(text);
   }
 
   encode(value, what) {
@@ -166,11 +232,11 @@ export class Peer {
     try {
       message = parse(text);
     } catch {
-      this.#wire.send(failure(null, CODE.PARSE, 'the frame is not one JSON text'));
+      this.#out.say(failure(null, CODE.PARSE, 'the frame is not one JSON text'));
       return null;
     }
     if (message === null)
-      this.#wire.send(failure(null, CODE.INVALID_REQUEST, 'the frame is not a JSON-RPC 2.0 message'));
+      this.#out.say(failure(null, CODE.INVALID_REQUEST, 'the frame is not a JSON-RPC 2.0 message'));
     return message;
   }
 
@@ -180,7 +246,7 @@ export class Peer {
       this.#fail(message, CODE.INVALID_REQUEST, 'the method is not a string');
     else if (message.id === undefined) this.#notified(message);
     else if (typeof message.id !== 'string' && !Number.isInteger(message.id)) {
-      this.#wire.send(failure(null, CODE.INVALID_REQUEST, 'an id is a string or an integer'));
+      this.#out.say(failure(null, CODE.INVALID_REQUEST, 'an id is a string or an integer'));
     } else this.#requested(message);
   }
 
@@ -191,14 +257,16 @@ export class Peer {
     switch (message.method) {
       case 'handle':
         return this.#handle(message, params);
+      case 'reset':
+        return this.#makeNew(message, params);
       case 'shutdown':
-        return this.#wire.send(result(message.id, '{}'));
+        return this.#out.say(result(message.id, '{}'));
       default:
         return this.#fail(message, CODE.UNKNOWN_METHOD, 'no such method');
     }
   }
 
-  #initialize(message, { protocol, limits }) {
+  #initialize(message, { protocol, limits, capabilities: offered }) {
     if (this.#initialized) return this.#fail(message, CODE.INVALID_REQUEST, 'initialize has been answered already');
     if (!Number.isInteger(protocol)) return this.#fail(message, CODE.INVALID_PARAMS, 'protocol is not an integer');
     if (protocol < PROTOCOL) {
@@ -207,14 +275,19 @@ export class Peer {
     const bytes = limits?.frameBytes;
     if (Number.isInteger(bytes) && bytes > 0) this.#largest = Math.max(bytes - FRAME_MARGIN, bytes >> 1);
     this.#initialized = true;
+    this.#windows = offered?.window === true;
+    if (offered?.reset !== true) this.#reset = null;
+    const capabilities = {};
+    if (this.#windows) capabilities.window = true;
+    if (this.#reset !== null) capabilities.reset = true;
     const answer = {
       protocol: PROTOCOL,
       handler: this.#identity,
       functions: [...this.#functions.keys()],
-      capabilities: {},
+      capabilities,
       constants: this.#constants,
     };
-    return this.#wire.send(result(message.id, JSON.stringify(answer)));
+    return this.#out.say(result(message.id, JSON.stringify(answer)));
   }
 
   #handle(message, params) {
@@ -224,25 +297,69 @@ export class Peer {
     if (!Number.isSafeInteger(seq) || seq < 0)
       return this.#fail(message, CODE.INVALID_PARAMS, 'seq is not a number from 0');
     if (!('event' in params)) return this.#fail(message, CODE.INVALID_PARAMS, 'there is no event');
-    const run = this.#functions.get(fn);
-    if (run === undefined) return this.#fail(message, CODE.INVALID_PARAMS, `no function named ${fn}`);
-    this.#handles.put({ id: message.id, number: call, seq, fn, run, event: params.event });
+    if (!this.#functions.has(fn)) return this.#fail(message, CODE.INVALID_PARAMS, `no function named ${fn}`);
+    let window = null;
+    if (this.#windows && params.window !== undefined) {
+      ({ window } = params);
+      if (!Feed.isWindow(window)) return this.#fail(message, CODE.INVALID_PARAMS, 'the window is not one');
+    }
+    this.#handles.put({ id: message.id, number: call, seq, fn, event: params.event, window });
     return this.#schedule();
   }
 
+  // Calls that come meanwhile wait.
+  #makeNew(message, { constants = {} }) {
+    if (this.#reset === null) return this.#fail(message, CODE.UNKNOWN_METHOD, 'these handlers cannot be made new');
+    if (this.#resetting || this.#call !== null || !this.#handles.empty)
+      return this.#fail(message, CODE.INVALID_REQUEST, 'a call is open');
+    this.#resetting = true;
+    this.#feed = new Feed();
+    return this.#reset(constants).then(
+      (functions) => {
+        const lost = [...this.#functions.keys()].find((name) => !functions.has(name));
+        if (lost !== undefined)
+          return this.#madeNew(failure(message.id, CODE.INTERNAL, `the new handlers have no function named ${lost}`));
+        this.#functions = functions;
+        return this.#madeNew(result(message.id, '{}'));
+      },
+      (error) => {
+        const { type, message: text } = toE(error);
+        this.#madeNew(failure(message.id, CODE.INTERNAL, `the handlers could not be made new: ${type}: ${text}`));
+      },
+    );
+  }
+
+  #madeNew(answer) {
+    this.#resetting = false;
+    this.#out.say(answer);
+    this.#scheduleRest();
+  }
+
   #notified({ method, params }) {
-    if (method !== 'cancel' || !this.#initialized) return;
+    if (!this.#initialized) return undefined;
+    if (method === 'cancel') return this.#cancelled(params);
+    return method === 'withdraw' ? this.#withdrawn() : undefined;
+  }
+
+  #withdrawn() {
+    this.#feed = new Feed();
+    for (const handle of this.#handles) {
+      if (handle.window !== null) handle.window = { produce: handle.window.produce };
+    }
+  }
+
+  #cancelled(params) {
     const waiting = this.#handles.remove((handle) => handle.number === params?.call);
-    if (waiting !== undefined) return this.#wire.send(raised(waiting.id, toE(cancelled())));
+    if (waiting !== undefined) return this.#out.say(raised(waiting.id, toE(cancelled())));
     const call = this.#call;
-    if (call === null || call.number !== params?.call || call.cancelled) return;
+    if (call === null || call.number !== params?.call || call.cancelled) return undefined;
     call.cancelled = true;
     for (const asked of call.open) {
       // What the daemon has already answered is not handed over any more.
       this.#answers.remove((answer) => answer.asked === asked);
       this.#queue(asked, cancelled());
     }
-    this.#schedule();
+    return this.#schedule();
   }
 
   #answered({ id, error, result: answer }) {
@@ -264,7 +381,8 @@ export class Peer {
   }
 
   #begin(handle) {
-    if (handle === undefined) return;
+    if (handle === undefined) return undefined;
+    const { window } = handle;
     const call = {
       id: handle.id,
       number: handle.number,
@@ -277,25 +395,31 @@ export class Peer {
       cancelled: false,
       failure: null, // the daemon refused a settlement
       door: null,
+      items: '', // asks that have not been said
+      produces: window !== null && window.produce === true, // answers come from here, and nobody waits for them
+      // What it says may go out with what the next call says, unless it is the only evidence of what was done.
+      mayWait: window !== null && window.produce !== true,
     };
+    if (window !== null) this.#feed.add(window);
     this.#call = call;
+    this.#woken = true;
+    const run = this.#functions.get(handle.fn);
+    const door = surroundings.storage === null ? null : new HostedDoor(this, call);
+    call.door = door;
     const context = createContext(this, call, null);
     surroundings.current = context;
     let output;
     try {
-      if (surroundings.storage === null) output = handle.run(handle.event, context);
-      else
-        output = surroundings.storage.run(
-          (call.door = new HostedDoor(this, call, context)),
-          handle.run,
-          handle.event,
-          context,
-        );
+      if (door === null) output = run(handle.event, context);
+      else {
+        door.ctx = context;
+        output = surroundings.storage.run(door, run, handle.event, context);
+      }
     } catch (error) {
       return this.#raise(call, error);
     }
     if (!isThenable(output)) return this.#return(call, output);
-    promised(
+    return promised(
       output,
       (value) => this.#return(call, value),
       (error) => this.#raise(call, error),
@@ -324,12 +448,16 @@ export class Peer {
   #finish(call, text, e) {
     call.over = true;
     for (const asked of call.open) asked.settled = true;
-    this.#asks.clear();
+    // A table that is cleared points to the next: a chain of them, one a call, would outlive many collections.
+    if (this.#asks.size > 0) this.#asks.clear();
     this.#call = null;
     surroundings.current = null;
-    if (call.cancelled) this.#wire.send(raised(call.id, toE(cancelled())));
-    else if (e !== null) this.#wire.send(this.#raisedText(call, e));
-    else this.#wire.send(result(call.id, `{"output":${text}}`));
+    let answer = this.#closed(call);
+    if (call.cancelled) answer += raised(call.id, toE(cancelled()));
+    else if (e !== null) answer += this.#raisedText(call, e);
+    else answer += result(call.id, `{"output":${text}}`);
+    if (call.mayWait && !this.#handles.empty) this.#out.add(answer);
+    else this.#out.say(answer);
     this.#scheduleRest();
   }
 
@@ -355,6 +483,7 @@ export class Peer {
     let value;
     let settlement;
     let failure = null;
+    if (call.produces) this.#say(call, '');
     try {
       const what = `the answer to ${JSON.stringify(key)}`;
       const produced = this.#run(call, produce);
@@ -373,7 +502,9 @@ export class Peer {
   }
 
   #produce(asked) {
-    if (asked.settled || asked.call.over || asked.call.cancelled) return;
+    if (asked.settled || asked.call.over || asked.call.cancelled) return undefined;
+    // The question is known to the daemon, whatever the producer does to this process.
+    if (asked.call.produces) this.#say(asked.call, '');
     let value;
     try {
       value = this.#run(asked.call, asked.produce);
@@ -381,7 +512,7 @@ export class Peer {
       return this.#failed(asked, error);
     }
     if (!isThenable(value)) return this.#produced(asked, value);
-    promised(
+    return promised(
       value,
       (late) => this.#produced(asked, late),
       (error) => this.#failed(asked, error),
@@ -395,7 +526,7 @@ export class Peer {
       // Written down now, not when its turn comes: the producer may go on to change it.
       const text = encode(value, what);
       this.#check(text, what);
-      this.#put({ asked, value: decoded(value, text), settlement: `,"value":${text}` });
+      this.#putQuietly({ asked, value: decoded(value, text), settlement: `,"value":${text}` });
     } catch (error) {
       this.#failed(asked, error);
     }
@@ -403,7 +534,7 @@ export class Peer {
 
   #failed(asked, error) {
     if (asked.settled || asked.call.over) return;
-    this.#put({ asked, ...this.#errorAnswer(error) });
+    this.#putQuietly({ asked, ...this.#errorAnswer(error) });
   }
 
   #errorAnswer(error) {
@@ -425,6 +556,7 @@ export class Peer {
     const { call } = asked;
     asked.settled = true;
     call.open.delete(asked);
+    this.#woken = true;
     if (answer.settlement !== undefined) this.#settle(call, asked.number, answer.settlement);
     if (answer.failure === undefined && answer.e === undefined) return asked.resolve(answer.value);
     // An error that nobody awaits is on the tape, and no reason for Node to end the process.
@@ -433,9 +565,10 @@ export class Peer {
   }
 
   #settle(call, number, settlement) {
+    if (call.produces) return this.#item(call, `{"m":"respond.settle","p":{"ask":${number}${settlement}}}`);
     const id = ++this.#ids;
     this.#asks.set(id, { settles: call });
-    this.#wire.send(ask(id, 'respond.settle', call.number, number, settlement));
+    return this.#say(call, ask(id, 'respond.settle', call.number, number, settlement));
   }
 
   #revived({ e, cause }) {
@@ -459,6 +592,10 @@ export class Peer {
     throw error;
   }
 
+  #checkArguments(rest, key) {
+    if (rest.length * 3 > this.#largest) this.#check(rest, `the arguments of ctx.respond(${JSON.stringify(key)})`);
+  }
+
   #check(text, what) {
     if (text.length * 3 <= this.#largest) return;
     const bytes = Buffer.byteLength(text);
@@ -469,6 +606,26 @@ export class Peer {
     this.#put({ asked, failure: error });
   }
 
+  // An answer from the feed. Where it is the only one, what is being resolved now is all there is to wait for.
+  #given(asked, { value, error }) {
+    let answer;
+    if (error !== undefined) answer = { asked, e: error };
+    else if (value !== undefined) answer = { asked, value };
+    else answer = { asked, failure: new ProtocolError('an answer in a window has value or error') };
+    const alone = this.#answers.empty && asked.call.open.size === 1;
+    this.#answers.put(answer);
+    if (alone) this.#scheduleTick();
+    else this.#schedule();
+  }
+
+  // What was produced here: likewise, where nothing of the handler has been woken since the producers began.
+  #putQuietly(answer) {
+    const alone = !this.#woken && this.#answers.empty && answer.asked.call.open.size === 1;
+    this.#answers.put(answer);
+    if (alone) this.#scheduleTick();
+    else this.#schedule();
+  }
+
   #put(answer) {
     this.#answers.put(answer);
     this.#schedule();
@@ -477,18 +634,64 @@ export class Peer {
   #schedule() {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#wire.soon(() => this.turn());
+    this.#wire.soon(this.#turn);
+  }
+
+  #scheduleTick() {
+    if (this.#ticking) return;
+    this.#ticking = true;
+    this.#wire.tick(this.#tick);
   }
 
   #scheduleRest() {
-    const cancelledNow = this.#call !== null && this.#call.cancelled && this.#call.open.size === 0;
-    if (!this.#answers.empty || cancelledNow || (this.#call === null && !this.#handles.empty)) this.#schedule();
+    if (this.#ticking) return; // which will do this again
+    const call = this.#call;
+    if (!this.#answers.empty) this.#schedule();
+    else if (call !== null) {
+      if (call.cancelled && call.open.size === 0) this.#schedule();
+    } else if (!this.#handles.empty && !this.#resetting) {
+      // The loop has its turn after each write: nothing that has come, or is due, waits for a long line of calls.
+      if (this.#out.waits) this.#scheduleTick();
+      else this.#schedule();
+    }
+  }
+
+  // Asks of a call that go with what it says next.
+  #item(call, text) {
+    if (call.items === '') {
+      call.items = text;
+      this.#out.arm();
+    } else if (call.items.length + text.length > FULL) {
+      this.#out.add(this.#closed(call));
+      call.items = text;
+    } else call.items += `,${text}`;
+  }
+
+  #closed(call) {
+    if (call.items === '') return '';
+    const text = askedOf(call.number, call.items);
+    call.items = '';
+    return text;
+  }
+
+  #taken() {
+    return this.#call === null ? '' : this.#closed(this.#call);
+  }
+
+  // At once, and after what the call has asked.
+  #say(call, text) {
+    this.#out.say(call.items === '' ? text : this.#closed(call) + text);
   }
 
   #fail(message, code, text, data) {
-    this.#wire.send(failure(message.id, code, text, data));
+    this.#out.say(failure(message.id, code, text, data));
   }
 }
+
+const PRODUCE = { produce: true };
+
+// `rest` is the text of members, each with its comma in front.
+const item = (method, rest) => `{"m":"${method}","p":{${rest.slice(1)}}}`;
 
 const isThenable = (value) =>
   value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function';
@@ -526,6 +729,10 @@ class Queue {
       this.#head = 0;
     }
     return item;
+  }
+
+  *[Symbol.iterator]() {
+    for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at];
   }
 
   /** Takes out the first item of which `matches` is true. */

@@ -9,10 +9,15 @@ export const VERSION = '0.1.0';
 
 /**
  * `handler`: one function, called "handler", or an object of functions by name. Returns at once; the process exits
- * with 0 when the daemon closes the pipe. Throws TypeError when there is nothing to serve.
+ * with 0 when the daemon closes the pipe. `reset(constants)`, where there is one, makes the handlers as good as new,
+ * and may give others to serve from then on. Throws TypeError when there is nothing to serve.
  */
-export function serve(handler, { name = 'handler', version = VERSION, constants = {}, revivers = {}, reader } = {}) {
+export function serve(
+  handler,
+  { name = 'handler', version = VERSION, constants = {}, revivers = {}, reset, reader } = {},
+) {
   const functions = functionsOf(handler);
+  if (reset !== undefined && typeof reset !== 'function') throw new TypeError('serve(): reset is not a function');
   surroundings.hosted = true;
   const stdio = takeStdio(reader);
   const frames = new FrameBuffer();
@@ -21,6 +26,7 @@ export function serve(handler, { name = 'handler', version = VERSION, constants 
     send: stdio.write,
     next: () => nextFrame(frames),
     soon: setImmediate,
+    tick: process.nextTick,
     receive() {
       for (;;) {
         const text = nextFrame(frames);
@@ -30,8 +36,15 @@ export function serve(handler, { name = 'handler', version = VERSION, constants 
     },
   };
   const identity = { name, version, language: 'node', runtime: `Node ${process.version}` };
-  const peer = new Peer(wire, functions, { identity, constants, revivers });
+  const peer = new Peer(wire, functions, {
+    identity,
+    constants,
+    revivers,
+    reset: reset === undefined ? null : async (given) => functionsOf((await reset(given)) ?? handler),
+  });
   process.on('unhandledRejection', unhandled);
+  // Whatever ends this process, what its calls have said is said.
+  process.on('exit', () => peer.flush());
   stdio.listen(frames, () => peer.arrived(), end);
 }
 

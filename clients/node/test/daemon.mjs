@@ -100,9 +100,9 @@ export class Daemon {
     return this.next();
   }
 
-  handle(event, { fn = 'handler' } = {}) {
+  handle(event, { fn = 'handler', window = undefined } = {}) {
     const call = ++this.#calls;
-    return { call, id: this.request('handle', { call, fn, event, seq: call - 1 }) };
+    return { call, id: this.request('handle', { call, fn, event, seq: call - 1, window }) };
   }
 
   /** One call: `answer(message)` gives the result of each request, {fault: {...}}, or undefined to leave it open. */

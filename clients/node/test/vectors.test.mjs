@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { CLIENT, Daemon, HOST, handler } from './daemon.mjs';
+import { CLIENT, Daemon, HOST, file, handler } from './daemon.mjs';
 
 const VECTORS = path.join(CLIENT, '../../protocol/vectors/session');
 
@@ -19,6 +19,14 @@ const RACE = `async (event, ctx) => {
 }`;
 
 const QUOTE = `(event, ctx) => ctx.respond('quote', () => ({ price: 990 }), { args: [event.sku] })`;
+
+const PRICED = `async (event, ctx) => {
+  const time = ctx.now();
+  const draw = ctx.random();
+  return [time, draw, (await ctx.respond('quote', () => ({ price: 990 }), { args: [event.sku] })).price];
+}`;
+
+const TIMES_OUT = `() => { throw Object.defineProperty(new Error('no quote'), 'name', { value: 'TimeoutError' }); }`;
 
 const HANDLERS = {
   'abandoned-record': `async (event, ctx) => { ctx.respond('slow', () => new Promise(() => {})); return 'done'; }`,
@@ -40,13 +48,14 @@ const HANDLERS = {
   'not-initialized': `() => null`,
   now: `(event, ctx) => [ctx.now(), ctx.monotonic(), ctx.lane('worker-1').now()]`,
   'produce-error': `async (event, ctx) => {
-    const fail = () => { throw Object.defineProperty(new Error('no quote'), 'name', { value: 'TimeoutError' }); };
+    const fail = ${TIMES_OUT};
     try { return { price: await ctx.respond('quote', async () => fail(), { args: [event.sku] }) }; }
     catch (error) { if (error.name !== 'TimeoutError') throw error; return { price: null }; }
   }`,
   'produce-value': QUOTE,
   'race-record': RACE,
   'race-replay': RACE,
+  reset: `(event, ctx) => ++calls`,
   'respond-error': QUOTE,
   'respond-value': `(event, ctx) => ctx.respond('quote', () => 0, { args: [event.sku], kwargs: { currency: 'EUR' } })`,
   'settle-on-replay': null, // a handler that breaks the protocol
@@ -64,14 +73,30 @@ const HANDLERS = {
   'unknown-method-asked': null, // likewise
   'version-negotiation': `() => null`,
   'version-refused': null, // a client of another version
+  'window-error': QUOTE,
+  'window-left-over': `(event, ctx) => ctx.now()`,
+  'window-produce': PRICED,
+  'window-produce-error': `(event, ctx) => ctx.respond('quote', ${TIMES_OUT}, { args: [event.sku] })`,
+  'window-replay': PRICED,
+  'window-short': `(event, ctx) => [ctx.now(), ctx.now(), ctx.monotonic(), ctx.randint(1, 6)]`,
+  'window-testimony': `(event, ctx) => {
+    const first = ctx.now();
+    ctx.note('retry', { attempt: 2 });
+    return [first, ctx.now()];
+  }`,
+  withdraw: `(event, ctx) => [ctx.randint(1, 6), ctx.random()]`,
 };
 
 if (!fs.existsSync(VECTORS)) {
   test('the vectors are not beside this package', { skip: true }, () => {});
 } else {
-  test('every vector is listed here, run or not', () => {
-    const there = fs.readdirSync(VECTORS).filter((name) => name.endsWith('.json'));
-    assert.deepEqual(Object.keys(HANDLERS).sort(), there.map((name) => name.slice(0, -5)).sort());
+  test('every vector is listed here, or played by the conformance program', () => {
+    const program = fs.readFileSync(path.join(CLIENT, 'conformance.mjs'), 'utf8');
+    for (const file of fs.readdirSync(VECTORS).filter((name) => name.endsWith('.json'))) {
+      const vector = JSON.parse(fs.readFileSync(path.join(VECTORS, file), 'utf8'));
+      const served = new RegExp(`^  ${vector.function}[:,]`, 'm').test(program);
+      assert.ok(file.slice(0, -5) in HANDLERS || (vector.only !== 'daemon' && served), file);
+    }
   });
 
   for (const [name, source] of Object.entries(HANDLERS)) {
@@ -81,8 +106,16 @@ if (!fs.existsSync(VECTORS)) {
   }
 }
 
+// A file that the host can load anew, or, for a handler without `reset`, a program that serves it.
+function argvOf(vector, source) {
+  const [, { frame }] = vector.frames;
+  if (frame.result?.capabilities?.reset === true) return [HOST, handler(source, 'let calls = 0;')];
+  if (frame.result?.capabilities?.window !== true) return [HOST, handler(source)];
+  return [file(`import { serve } from CLIENT;\nserve(${source});\n`)];
+}
+
 async function check(vector, source) {
-  const daemon = new Daemon([HOST, handler(source)]);
+  const daemon = new Daemon(argvOf(vector, source));
   try {
     for (const { from, frame } of vector.frames) {
       if (from === 'daemon') {
