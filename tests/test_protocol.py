@@ -269,8 +269,14 @@ def test_every_frame_of_a_session_fits_its_schema(path: Path) -> None:
     assert session["what"]
     open_requests: dict[str, dict[Any, str]] = {"daemon": {}, "handler": {}}
     other = {"daemon": "handler", "handler": "daemon"}
+    ends_early = False
     for number, step in enumerate(session["frames"]):
-        sender, frame = step["from"], step["frame"]
+        assert not ends_early, "nothing comes behind the end"
+        if "end" in step:
+            assert step == {"from": "daemon", "end": True}
+            ends_early = True
+            continue
+        sender, frame = step["from"], written_out(step["frame"])
         place = f"frame {number}"
         if "method" not in frame:
             asked = open_requests[other[sender]].pop(repr(frame["id"]), None)
@@ -286,8 +292,31 @@ def test_every_frame_of_a_session_fits_its_schema(path: Path) -> None:
         if name in METHODS:
             kind = METHODS[name]["kind"]
             assert METHODS[name]["direction"].split("->")[0] == sender, place
-            assert complaints(SCHEMA / "messages" / f"{name}.{kind}.schema.json", frame) == [], place
-    assert open_requests == {"daemon": {}, "handler": {}}
+            wrong = complaints(SCHEMA / "messages" / f"{name}.{kind}.schema.json", frame)
+            assert bool(wrong) == step.get("invalid", False), f"{place}: {wrong}"
+    assert ends_early or open_requests == {"daemon": {}, "handler": {}}
+
+
+def written_out(value: Any) -> Any:
+    """A frame with the shorthand of vectors/README.md replaced; what a handler is free in by an example."""
+    match value:
+        case {"$repeat": [text, times]}:
+            return text * times
+        case {"$nest": [bracket, levels]}:
+            # Of a schema's concern is that it is there.
+            return [levels] if bracket == "[" else {"a": levels}
+        case {"$number": text}:
+            return json.loads(text)
+        case {"$contains": text}:
+            return f"... {text} ..."
+        case {"$any": example}:
+            return example
+        case dict():
+            assert not any(name.startswith("$") for name in value), f"unknown shorthand: {list(value)}"
+            return {name: written_out(member) for name, member in value.items()}
+        case list():
+            return [written_out(member) for member in value]
+    return value
 
 
 def response_schema(method: str) -> Path:
@@ -299,7 +328,10 @@ def response_schema(method: str) -> Path:
 def test_the_asks_of_a_call_are_numbered_as_they_are_sent(path: Path) -> None:
     sent: Counter[int] = Counter()
     for step in load(path)["frames"]:
-        frame = step["frame"]
+        frame = step.get("frame", {})
+        if frame.get("method") == "asked":
+            # Taken from a window: numbered by their place.
+            sent[frame["params"]["call"]] += sum(item["m"] != "respond.settle" for item in frame["params"]["asks"])
         if frame.get("method") in ("now", "random", "respond"):
             assert frame["params"]["ask"] == sent[frame["params"]["call"]]
             sent[frame["params"]["call"]] += 1
@@ -312,11 +344,53 @@ def test_what_a_session_leaves_on_the_tape_has_the_shape_of_a_tape(path: Path) -
 
 
 def test_every_method_and_every_error_a_peer_can_meet_is_in_a_session() -> None:
-    frames = [step["frame"] for param in SESSIONS for step in load(param.values[0])["frames"]]
+    frames = [step["frame"] for param in SESSIONS for step in load(param.values[0])["frames"] if "frame" in step]
     assert {frame["method"] for frame in frames if "method" in frame} >= set(METHODS)
     codes = {frame["error"]["code"] for frame in frames if "error" in frame}
     # The first two close the conversation; no session shows a bug, a policy or a limit yet.
     assert codes == {error["code"] for error in ERRORS} - {-32700, -32600, -32603, -32012, -32013}
+
+
+# Conformance
+
+CONFORMANCE = (PROTOCOL / "conformance.md").read_text(encoding="utf-8")
+# The rows of its tables whose first cell is a name: functions, then sets.
+ROWS = re.findall(r"^\| `([a-z_]+)` \| (.+) \|$", CONFORMANCE, re.MULTILINE)
+SET_ROWS = [name for name, cells in ROWS if re.match(r"(core|full|optional) \|", cells)]
+FUNCTION_ROWS = [name for name, _ in ROWS if name not in SET_ROWS or name == "lanes"]
+
+
+def played_sessions() -> dict[str, dict[str, Any]]:
+    """Those that a client is held to."""
+    return {path.stem: load(path) for param in SESSIONS if load(path := param.values[0]).get("only") != "daemon"}
+
+
+def test_every_session_is_of_a_set_and_calls_a_function_that_the_contract_describes() -> None:
+    sessions = played_sessions()
+    called = {session["function"] for session in sessions.values()}
+    for session in sessions.values():
+        for step in session["frames"]:
+            if step.get("frame", {}).get("method") == "handle" and step["frame"]["params"]["fn"] not in (
+                "handler",
+                "refund",
+            ):
+                called.add(step["frame"]["params"]["fn"])
+    assert called == set(FUNCTION_ROWS)
+    # Version 1 has no streams.
+    assert {session["set"] for session in sessions.values()} == set(SET_ROWS) - {"streams"}
+
+
+def test_a_session_of_the_daemon_alone_is_of_no_set() -> None:
+    alone = [load(param.values[0]) for param in SESSIONS if load(param.values[0]).get("only") == "daemon"]
+    assert alone
+    assert not any(name in session for session in alone for name in ("set", "function"))
+
+
+def test_every_session_that_a_client_is_held_to_holds_a_sentence() -> None:
+    holders = {
+        path for _, text in sentences() if (match := HELD_BY.search(text)) for path in match.group(1).split(", ")
+    }
+    assert [name for name in played_sessions() if f"protocol/vectors/session/{name}.json" not in holders] == []
 
 
 # Conversations of a client
@@ -499,7 +573,8 @@ def test_the_spec_names_every_method_every_error_and_every_kind_of_divergence() 
 
 def test_the_transcript_in_the_readme_is_the_vector() -> None:
     senders = {"->": "daemon", "<-": "handler"}
-    lines = [line.split(" ", 1) for line in README.splitlines() if line.startswith(("-> ", "<- "))]
+    section = README.partition("\n## A whole conversation\n")[2].partition("\n## ")[0]
+    lines = [line.split(" ", 1) for line in section.splitlines() if line.startswith(("-> ", "<- "))]
     shown = [{"from": senders[arrow], "frame": json.loads(text)} for arrow, text in lines]
     assert shown == load(VECTORS / "session" / "incident-4211.json")["frames"]
 
