@@ -23,7 +23,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from playhead import canonical, jsontext
+from playhead import canonical, jsonnumbers, jsontext
 from playhead.canonical import (
     ArrayHash,
     canonical_bytes,
@@ -434,6 +434,15 @@ def test_an_array_hash_is_the_hash_of_the_array(elements: list[object]) -> None:
     assert by_value.hexdigest() == by_text.hexdigest() == by_value.hexdigest() == canonical_hash(elements)
 
 
+def test_many_and_long_elements_of_an_array_hash() -> None:
+    elements: list[object] = [{"n": n, "text": "x" * (n % 7 * 400)} for n in range(300)]
+    digest = ArrayHash()
+    for count, element in enumerate(elements):
+        digest.add(element)
+        if count in (0, 1, 62, 63, 64, 65, 127, 299):
+            assert digest.hexdigest() == canonical_hash(elements[: count + 1])
+
+
 # ------------------------------------------------------------------------------------------------ any value at all
 
 AWKWARD = [
@@ -517,3 +526,226 @@ def test_a_number_text_has_the_fewest_digits_that_read_back(number: float) -> No
 def test_an_integer_text_has_the_value_of_the_integer(number: int) -> None:
     assert decimal.Decimal(number_text(number)) == number
     assert canonical.number_text(number) == exact_bytes(number).decode() == canonical_bytes([number])[1:-1].decode()
+
+
+# ------------------------------------------------------------------------------------------------ other releases
+
+
+def float_of_few_digits(number: float) -> str:
+    # Not to be read back: one digit less than is needed.
+    return f"{number:.14e}"
+
+
+# What another release might write for a float, or a broken one: any text that reads back as the same float.
+FLOAT_TEXTS: dict[str, Callable[[float], str]] = {
+    "as Python writes it": repr,
+    "always 17 digits": lambda number: f"{number:.17g}" if "." in f"{number:.17g}" else f"{number:.16e}",
+    "more digits than a float has": lambda number: f"{number:.30e}",
+    "always an exponent": lambda number: f"{number:.16e}",
+    "capital letters": lambda number: f"{number:.16E}",
+    "an exponent and no point": lambda number: re.sub(r"^(-?[0-9]+)\.([0-9]+)e(.*)$", without_point, f"{number:.16e}"),
+    "zeros at the end": lambda number: repr(number).replace("e", "0e") if "." in repr(number) else repr(number),
+    "zeros at the end, and no exponent": lambda number: repr(number) + "0" * ("e" not in repr(number)),
+    "never an exponent": lambda number: without_exponent(repr(number)),
+}
+
+
+def without_point(found: re.Match[str]) -> str:
+    return f"{found[1]}{found[2]}e{int(found[3]) - len(found[2])}"
+
+
+def without_exponent(text: str) -> str:
+    plain = format(decimal.Decimal(text), "f")
+    return plain if "." in plain else f"{plain}.0"
+
+
+def utf16(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+WRITE = orjson.dumps
+
+
+def another_release(monkeypatch: pytest.MonkeyPatch, text: Callable[[float], str], order: Any = None) -> None:
+    """From here on orjson writes floats so, and sorts keys by `order`."""
+
+    def written(value: object) -> object:
+        if type(value) is float and value - value == 0:
+            return orjson.Fragment(text(value))
+        if type(value) is dict:
+            keys = sorted(value, key=order) if order else list(value)
+            return {key: written(value[key]) for key in keys}
+        if type(value) in (list, tuple):
+            return [written(item) for item in value]  # type: ignore[attr-defined]
+        return value
+
+    def dumps(value: object, default: None = None, option: int = 0) -> bytes:
+        return WRITE(written(value), option=option & ~orjson.OPT_SORT_KEYS if order else option)
+
+    monkeypatch.setattr(orjson, "dumps", dumps)
+
+
+TRICKY = [
+    *(0.0, -0.0, 4.0, -4.0, 0.1, 0.25, 573.5, -13.378266, 1234567.12345678, 12345678.12345678, 0.000001, 0.0000015),
+    *(
+        1e-5,
+        1.5e-5,
+        1e-6,
+        1e-7,
+        9.999999e-7,
+        1e15,
+        1e16,
+        1.5e16,
+        1e20,
+        1e21,
+        1.5e21,
+        1e22,
+        5e-324,
+        2.2250738585072014e-308,
+    ),
+    *(0.2604658124037087, 0.30000000000000004, 1.7976931348623157e308, 123456789012345680.0, 9007199254740993.0, 5e-5),
+    *(2.0**-44, 9.5367431640625e-07, 4.35, 0.000035, 100.0, 1e2 / 3, 8.41e21, 2.0**60, 5.764607523034235e17),
+]
+
+
+@pytest.mark.parametrize("text", FLOAT_TEXTS.values(), ids=FLOAT_TEXTS)
+def test_whatever_the_library_writes_for_a_float(monkeypatch: pytest.MonkeyPatch, text: Callable[[float], str]) -> None:
+    few = [{"a": number, "b": "1.50,", "c": [number, 1]} for number in TRICKY]
+    values = [*few, TRICKY, {"a": TRICKY, "b": {"x": TRICKY}}, *TRICKY, {'"\\': TRICKY[5]}, [["1e5:1.50", 1e16]]]
+    expected = [(exact_bytes(value), jsontext.write(value, jsontext.EXACT)) for value in values]
+    pretty = [jsontext.write(value, jsontext.EXACT_PRETTY) for value in values]
+    for number in TRICKY:
+        assert float(text(number)) == number
+    another_release(monkeypatch, text)
+    for value, (es6, exact), laid_out in zip(values, expected, pretty, strict=True):
+        assert canonical_bytes(value) == checked_bytes(value) == es6
+        assert jsontext.dumps(value) == exact
+        assert jsontext.dumps_pretty(value) == laid_out
+        assert repr(jsontext.loads(exact)) == repr(jsontext.loads(laid_out)) == repr(value)
+
+
+def test_a_library_that_writes_another_number_is_noticed_where_nothing_is_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    value = {"a": [0.1 + 0.2, 1.0], "b": 1 / 3}
+    exact = jsontext.write(value, jsontext.EXACT)
+    another_release(monkeypatch, float_of_few_digits)
+    assert checked_bytes(value) == exact_bytes(value)
+    assert jsontext.dumps(value) == exact
+    assert repr(jsontext.loads(exact)) == repr(value)
+    assert repr(clone_json(value)) == repr(value)
+
+
+@pytest.mark.parametrize("order", [None, utf16], ids=["code points", "UTF-16"])
+@pytest.mark.parametrize("case", [case for case in CANONICAL["cases"] if case["name"] not in DUPLICATES][::3])
+def test_keys_that_a_library_sorts_otherwise(monkeypatch: pytest.MonkeyPatch, case: Any, order: Any) -> None:
+    value = jsontext.loads(case["input_json"].encode(), depth=ANY_DEPTH)
+    if "depth" in case["name"]:
+        return
+    another_release(monkeypatch, repr, order)
+    assert canonical_bytes(value) == checked_bytes(value) == case["canonical"].encode()
+
+
+@pytest.fixture
+def no_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow writers are out of reach."""
+    monkeypatch.setattr(canonical, "exact_bytes", None)
+    monkeypatch.setattr(jsontext, "write", None)
+
+
+FAST: list[tuple[object, str]] = [
+    ({"b": [1, True, None, "é"], "a": 2**63}, '{"a":9223372036854775808,"b":[1,true,null,"é"]}'),
+    ({"b": 4.0, "a": 0.2604658124037087}, '{"a":0.2604658124037087,"b":4}'),
+    ({"note": "costs 1.50,", "id": "12e45", "r": [1e16, 1e-7] * 5}, None),
+    ({"at": "\u2764\ufe0f \U0001f600", "\uffe5": "\U0001f600", "key": "\uffe5"}, None),
+    ({"\U0001f600": "\uffe5", "a": 1}, None),
+    ([float(number) for number in range(100)], None),
+    ({"x": {str(number): number / 7 for number in range(50)}, "y": '\\ "'}, None),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), FAST, ids=lambda x: ascii(x)[:40])
+def test_ordinary_values_need_no_slow_writer(request: pytest.FixtureRequest, value: object, text: str | None) -> None:
+    expected = exact_bytes(value) if text is None else text.encode()
+    request.getfixturevalue("no_reference")
+    assert canonical_bytes(value) == checked_bytes(value) == expected
+
+
+# ------------------------------------------------------------------------------------------------ what is proved
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.from_regex(r"\A-?(0|[1-9][0-9]{0,6})\.[0-9]{0,7}[1-9]\Z"))
+@example("0.000001")
+@example("9999999.99999999")
+def test_a_float_of_few_digits_that_is_left_alone_is_right(text: str) -> None:
+    data = b'{"a":[' + text.encode() + b"]}"
+    same = jsonnumbers.mended(data, jsonnumbers.ES6_FLOATS)
+    number = number_text(float(text)).encode()
+    assert same == b'{"a":[' + number + b"]}"
+    # Only below 1e-6 is there anything to do.
+    assert (same is data) == (abs(float(text)) >= 1e-6)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        *("1.0", "1.50", "-0.0", "0.10", "12345678.5", "0.123456789", "0.0000001", "1.5e3", "1.5E3", "1.5e-7", "1e5"),
+        *("1E5", "1e-7", "-1e+5", "1.00", "0.1000000000000000055511151231257827"),
+    ],
+)
+@pytest.mark.parametrize(
+    "place", ["[{}]", '{{"a":{}}}', '{{"a,\'1.5":[1,{},"2.0"]}}', "[\n  {}\n]", '{{\n  "a": {}\n}}']
+)
+def test_no_other_float_is_left_alone(token: str, place: str) -> None:
+    data = place.format(token).encode()
+    mended = jsonnumbers.mended(data, jsonnumbers.ES6_FLOATS)
+    assert mended in (None, place.format(number_text(float(token))).encode())
+    assert mended is not data
+
+
+@pytest.mark.parametrize("text", ["1.0,", "v 2.50", ":1.0", "[1.00]", "12e45", ",1e5", "file.e", "a.0", "0.0000000"])
+def test_texts_that_look_like_floats_stay(text: str) -> None:
+    for value in ({"a": text, "b": 0.5}, {text: [text, 1.0]}, [text, 1e22], {text: "\\", "n": 4.0}):
+        assert canonical_bytes(value) == exact_bytes(value)
+        assert jsontext.dumps(value) == jsontext.write(value, jsontext.EXACT)
+        assert jsontext.dumps_pretty(value) == jsontext.write(value, jsontext.EXACT_PRETTY)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(TRICKY)), min_size=1))
+def test_an_array_of_floats_is_written_as_its_elements_are(numbers: list[float]) -> None:
+    for form in (jsonnumbers.ES6_FLOATS, jsonnumbers.EXACT_FLOATS):
+        assert form.array(numbers) == f"[{','.join(map(form.one, numbers))}]"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_an_array_with_what_is_not_finite_is_refused(number: float) -> None:
+    for form in (jsonnumbers.ES6_FLOATS, jsonnumbers.EXACT_FLOATS):
+        with pytest.raises(NotCanonical, match="not finite"):
+            form.array([1.0, number])
+
+
+@pytest.mark.parametrize(
+    ("token", "left"),
+    [
+        *[(token, True) for token in ("4.0", "-0.0", "0.0", "1234567.0")],
+        *[(token, False) for token in ("12345678.0", "4.00", f"1{'0' * 21}.0", "4.0e0", "4.50", "0.0000000")],
+    ],
+)
+def test_a_whole_float_is_left_alone_where_floats_look_like_floats(token: str, left: bool) -> None:
+    data = b"[%b,1]" % token.encode()
+    mended = jsonnumbers.mended(data, jsonnumbers.EXACT_FLOATS)
+    assert (mended is data) == left
+    assert mended == b"[%b,1]" % jsontext.write(float(token), jsontext.EXACT)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 100_000, 1_000_000])
+def test_much_and_little_have_one_hash(size: int) -> None:
+    """Little is hashed by the interpreter, much by OpenSSL."""
+    elements = ["x" * (size // 3)] * 3
+    text = json.dumps(elements, separators=(",", ":")).encode()
+    growing = ArrayHash()
+    for element in elements:
+        growing.add(element)
+    assert {growing.hexdigest(), growing.hexdigest(), canonical_hash(elements)} == {hashlib.sha256(text).hexdigest()}

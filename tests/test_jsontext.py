@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from playhead import jsontext, pointer
 from playhead.canonical import canonical_bytes, exact_bytes
 from playhead.errors import JSONTextError, NotCanonical
+from playhead.jsonreader import StrictReader
 from playhead.jsontext import MAX_DEPTH, dumps, dumps_pretty, loads
 
 VECTORS = Path(__file__).parents[1] / "protocol" / "vectors"
@@ -26,15 +27,19 @@ RECORDINGS = VECTORS / "tape" / "recordings"
 
 
 def strict(data: bytes) -> object:
-    return jsontext._StrictReader(data, MAX_DEPTH).read()
+    return StrictReader(data, MAX_DEPTH).read()
 
 
 def with_hooks(data: bytes) -> object:
-    # A space in front, and orjson cannot prove its reading any more.
+    return jsontext._loads_slowly(data, MAX_DEPTH)
+
+
+def spaced(data: bytes) -> object:
+    # A space in front, and orjson cannot prove its reading by the same bytes any more.
     return loads(b" " + data)
 
 
-READERS: list[Callable[[bytes], object]] = [loads, with_hooks, strict]
+READERS: list[Callable[[bytes], object]] = [loads, spaced, with_hooks, strict]
 
 
 def reading(read: Callable[[bytes], object], data: bytes) -> str:
@@ -371,12 +376,16 @@ def test_reading_and_writing_near_the_end_of_the_stack() -> None:
 @pytest.fixture
 def only_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsontext, "_DECODER", None)
-    monkeypatch.setattr(jsontext, "_StrictReader", None)
+    monkeypatch.setattr(jsontext, "StrictReader", None)
 
 
 @pytest.fixture
 def no_strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsontext, "_StrictReader", None)
+    monkeypatch.setattr(jsontext, "StrictReader", None)
+
+
+def strict_value(text: str) -> object:
+    return StrictReader(text.encode(), MAX_DEPTH).read()
 
 
 ORDINARY: object = {"jsonrpc": "2.0", "id": 7, "result": {"at": 0.25, "n": [1, [], {}, {"é": None}], "big": 2**64 - 1}}
@@ -393,8 +402,53 @@ def test_compact_and_pretty_texts_are_read_fast() -> None:
         assert repr(loads(piece, indent=2 * levels)) == repr(ORDINARY)
 
 
+@pytest.mark.usefixtures("only_fast")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            '{"a": 1}',
+            "[1E2]",
+            f"[{2**64 - 1}, {-(2**63)}]",
+            '["\\u0061"]',
+            "-0",
+            "[ [1.50] ]",
+            "[0.00010000000000000000001]",
+        ),
+        *('{"a:b" : "c:\\u00e9:", "d": {"e": ":"}}', " [1, 0.1000000000000000055511151231257827]"),
+    ],
+)
+def test_texts_in_other_forms_are_read_fast_where_nothing_is_lost(text: str) -> None:
+    expected = repr(strict_value(text))
+    assert repr(loads(text.encode())) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A colon that is escaped stands for one of a member that comes twice.
+        *(
+            '{"a":1,"a":2,"b\\u003a":3}',
+            '{"a":1,"a":2,"b\\u003A":3}',
+            '{"a": {"b": 1, "b": [":"]}}',
+            '{"a":1,"\\u0061":2}',
+        ),
+        *(
+            f"[ {2**64}]",
+            f"[ -{2**63 + 1}]",
+            "[ 9999999999999999999999]",
+            f'{{"a": {10**30}}}',
+            '{"\\ud83d\\ude00":1,"😀": 2}',
+        ),
+    ],
+)
+def test_what_orjson_drops_or_rounds_is_not_believed(text: str) -> None:
+    orjson.loads(text)
+    assert agreed(text.encode()) == reading(strict, text.encode())
+
+
 @pytest.mark.usefixtures("no_strict")
-@pytest.mark.parametrize("text", ['{"a": 1}', '["\\ud800"]', "[1E2]", f"[{2**64}]", '["\\u0061"]', "-0", "[ [1.50] ]"])
+@pytest.mark.parametrize("text", ['["\\ud800"]', f"[ {2**64}]", '{"a\\u003a": 1}'])
 def test_other_good_texts_are_read_by_the_standard_library(text: str) -> None:
     loads(text.encode())
 

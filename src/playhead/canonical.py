@@ -10,12 +10,13 @@ Python value and refuse, with a pointer, what JSON cannot carry. Both give the b
 
 from __future__ import annotations
 
-import hashlib
 import re
+from typing import Any
 
 from playhead import jsontext
+from playhead.digest import sha256, sha256_of
 from playhead.errors import NotCanonical
-from playhead.jsontext import Members, Value
+from playhead.jsontext import ES6_FLOATS, Members, Value
 
 
 def stable_stringify(value: object) -> str:
@@ -25,7 +26,7 @@ def stable_stringify(value: object) -> str:
 
 def canonical_hash(value: object) -> str:
     """SHA-256 of the canonical text in UTF-8, lower-case hex. Raises NotCanonical."""
-    return hashlib.sha256(checked_bytes(value)).hexdigest()
+    return sha256_of(checked_bytes(value))
 
 
 def canonical_equal(a: object, b: object) -> bool:
@@ -55,19 +56,39 @@ def canonical_bytes(value: object) -> bytes:
 
     Not for a value out of a program's own hands: NaN would be written as null. That is what `checked_bytes` is for.
     """
-    data = jsontext.sorted_unproved(value)
-    return exact_bytes(value) if data is None else _finished(data, value)
+    try:
+        data = jsontext.sorted_unproved(value)
+    except TypeError:
+        return exact_bytes(value)
+    if data.isascii() and (whole := jsontext.mended(data, ES6_FLOATS)) is not None:
+        return whole
+    return _finished(data, value)
 
 
 def _finished(data: bytes, value: object) -> bytes:
-    # Code points and UTF-16 code units sort differently only where U+E000..U+FFFF meets a character beyond U+FFFF.
-    # In UTF-8 the bytes looked for begin such characters, and stand nowhere else.
-    if not data.isascii() and (b"\xef" in data or b"\xee" in data) and _ASTRAL.search(data):
+    if not data.isascii() and _may_sort_differently(data):
         return exact_bytes(value)
-    return jsontext.rewrite_floats(data, jsontext.es6_float) if jsontext.may_have_floats(data) else data
+    try:
+        return jsontext.with_floats(data, value, ES6_FLOATS, jsontext.SORTED)
+    except (NotCanonical, TypeError, RecursionError):
+        # It has the pointer of what is in the way, and no limit.
+        return exact_bytes(value)
+
+
+def _may_sort_differently(data: bytes) -> bool:
+    # Code points and UTF-16 code units sort differently only where U+E000..U+FFFF meets a character beyond U+FFFF, in
+    # keys. In UTF-8 the bytes looked for begin such characters, and stand nowhere else.
+    if (data.find(b"\xef") < 0 and data.find(b"\xee") < 0) or _ASTRAL.search(data) is None:
+        return False
+    if data.find(b"\\") >= 0:
+        return True
+    # Without escapes no text holds a quote: these are all keys, and what looks like one.
+    keys = b"".join(_KEYS.findall(data))
+    return (keys.find(b"\xef") >= 0 or keys.find(b"\xee") >= 0) and _ASTRAL.search(keys) is not None
 
 
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
+_KEYS = re.compile(rb'"([^"]*)":')
 
 
 def exact_bytes(value: object) -> bytes:
@@ -95,11 +116,13 @@ def number_text(number: int | float) -> str:
 class ArrayHash:
     """The canonical hash of an array that is never held: `add` its elements one by one, in their order."""
 
-    __slots__ = ("_count", "_hash")
+    __slots__ = ("_hash", "_waiting")
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256(b"[")
-        self._count = 0
+        # Made with the first elements that do not wait.
+        self._hash: Any = None
+        # Many short elements are hashed at once, which costs less than one by one.
+        self._waiting: list[bytes] = []
 
     def add(self, value: object) -> None:
         """The next element; a value as `canonical_bytes` takes it."""
@@ -107,13 +130,33 @@ class ArrayHash:
 
     def add_bytes(self, canonical: bytes) -> None:
         """The next element, which is in the canonical form already."""
-        if self._count:
-            self._hash.update(b",")
-        self._hash.update(canonical)
-        self._count += 1
+        self._waiting.append(canonical)
+        if len(self._waiting) >= _AT_ONCE or len(canonical) > _SHORT:
+            self._update()
 
     def hexdigest(self) -> str:
         """The hash of the array of what was added so far. More can be added afterwards."""
+        if self._hash is None:
+            return sha256_of(b"[%b]" % b",".join(self._waiting))
+        self._update()
         ended = self._hash.copy()
         ended.update(b"]")
-        return ended.hexdigest()
+        digest: str = ended.hexdigest()
+        return digest
+
+    def _update(self) -> None:
+        if not self._waiting:
+            return
+        if self._hash is None:
+            self._hash = sha256(b"[")
+        else:
+            self._hash.update(b",")
+        *short, last = self._waiting
+        if short:
+            self._hash.update(b",".join([*short, b""]))
+        self._hash.update(last)
+        self._waiting.clear()
+
+
+_AT_ONCE = 64
+_SHORT = 1024
