@@ -21,15 +21,26 @@ from playhead.engine.determinism import Sources
 from playhead.engine.policy_calls import Shaper, kept_call, shaped_stray
 from playhead.engine.policy_tapes import rewrite_sidecar, rewrite_tape
 from playhead.engine.verify import Stray
+from playhead.engine.windows import Supplies
 from playhead.errors import HandlerError, PlayheadError, UsageError
-from playhead.runtime.growing_tape import GrowingTape
+from playhead.runtime.growing_tape import Durability, GrowingTape
 from playhead.runtime.launcher import HandlerOptions
 from playhead.runtime.live import wall_clock_ms
 from playhead.runtime.loop import Faulted
+from playhead.runtime.pinning import unhurried
 from playhead.runtime.policies import policy_with
-from playhead.runtime.recording_run import record_run, recording_head, scenario_calls
+from playhead.runtime.recording_run import record_ahead, record_run, recording_head, scenario_calls
 from playhead.runtime.runs import Progress
-from playhead.runtime.store import SIDECAR_SUFFIX, open_spool, put_in_place, reading, refuse_existing, replacing
+from playhead.runtime.store import (
+    COMPRESSED_SUFFIX,
+    SIDECAR_SUFFIX,
+    compression,
+    open_spool,
+    put_in_place,
+    reading,
+    refuse_existing,
+    replacing,
+)
 from playhead.session.commands import HandlerInfo
 from playhead.tape.log_tape import LogTape, open_tape
 from playhead.tape.model import Meta
@@ -68,11 +79,17 @@ class RecordOptions:
     clock_start: int | float | None = None
     # What shapes everything that is written; the handler gets live values.
     policy: Shaper | None = None
+    # When the disk has the calls of a tape; None: when the system sees fit, and nothing was said of it.
+    durability: Durability | None = None
 
     @property
     def as_tape(self) -> bool:
         """Whether a tape v1 is written, call by call, as the name of the file says."""
-        return self.out is not None and self.out.suffix == ".jsonl"
+        return self.out is not None and self.out.name.endswith((".jsonl", COMPRESSED_SUFFIX))
+
+    @property
+    def compressed(self) -> bool:
+        return self.out is not None and self.out.name.endswith(COMPRESSED_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +141,11 @@ def record(
             refuse_existing(f"{options.out}{SIDECAR_SUFFIX}", force=options.force)
             if options.plain:
                 raise UsageError("--plain is a form of .json; a .jsonl has no other")
+            if options.compressed:
+                # Before a handler is started: its library may be missing.
+                compression(options.out)
+    if options.durability is not None and not options.as_tape:
+        raise UsageError("--durability is of tapes (.jsonl): a .json is not there before it is whole and on the disk")
     with ExitStack() as stack:
         file = stack.enter_context(reading(options.scenario.path))
 
@@ -141,14 +163,25 @@ def record(
         with daemon.started(handler) as (caller, info):
             function = function_of(handler, info)
             writer: RecordingWriter | GrowingTape
+            supplies = None
+            if handler.windows and not scenario.frozen and info.has("window"):
+                supplies = Supplies(sources)
+                sources = supplies.sources
             if options.as_tape:
                 writer = stack.enter_context(_growing(options, meta, info, policy))
                 head = recording_head(scenario, sources, writer, policy)
             else:
-                writer = RecordingWriter(spool)
+                writer = RecordingWriter(spool, decoded=True)
                 head = recording_head(scenario, sources, None, policy)
             try:
-                done = record_run(scenario_calls(scenario), caller, function, head, writer, progress, policy)
+                calls = scenario_calls(scenario)
+                if supplies is None:
+                    done = record_run(calls, caller, function, head, writer, progress, policy)
+                else:
+                    with unhurried():
+                        done = record_ahead(
+                            calls, caller, function, head, supplies, writer, progress, daemon.pace, policy
+                        )
             except Faulted as fault:
                 raise handler_error(fault, done_seq=writer.call_count) from None
             late = caller.close()
@@ -168,7 +201,7 @@ def record(
         if isinstance(writer, GrowingTape):
             digest = writer.finish()
             if policy is not None and done.early:
-                digest = _shaped_again(writer.path, policy)
+                digest = _shaped_again(writer.path, policy, options.compressed)
         else:
             if policy is not None and done.early:
                 writer = kept_again(writer, meta, policy, spool)
@@ -254,17 +287,17 @@ def kept_again(
     return again
 
 
-def _shaped_again(path: str, policy: Shaper) -> str:
+def _shaped_again(path: str, policy: Shaper, compressed: bool) -> str:
     """The same for a tape that lies there."""
-    with reading(path) as file, replacing(path, force=True) as out:
+    with reading(path) as file, replacing(path, force=True, compressed=compressed) as out:
         return rewrite_tape(LogTape(file, path), file, policy, policy.names, out).hash
 
 
-def _left_again(path: str, policy: Shaper) -> None:
+def _left_again(path: str, policy: Shaper, compressed: bool) -> None:
     """The same for a tape that was given up, and its sidecar: what cannot be shaped stays as it was written."""
     sidecar = f"{path}{SIDECAR_SUFFIX}"
     with suppress(PlayheadError):
-        _shaped_again(path, policy)
+        _shaped_again(path, policy, compressed)
     if os.path.exists(sidecar):
         with suppress(PlayheadError), reading(sidecar) as file, replacing(sidecar, force=True) as out:
             rewrite_sidecar(file, policy, out)
@@ -292,17 +325,18 @@ def _growing(options: RecordOptions, meta: Meta, info: HandlerInfo, policy: Shap
     if policy is not None:
         constants, header = policy.shape_all((constants, header))
     names = None if policy is None else policy.names
-    writer = TapeLogWriter(started, platform.python_version(), constants, {**header, "policy": names})
+    writer = TapeLogWriter(started, platform.python_version(), constants, {**header, "policy": names}, decoded=True)
     if path == out:
         with suppress(FileNotFoundError):
             os.unlink(f"{out}{SIDECAR_SUFFIX}")
-    tape = GrowingTape(path, writer, fixed, policy)
+    durability = options.durability or "none"
+    tape = GrowingTape(path, writer, fixed, policy, durability=durability, compressed=options.compressed)
     try:
         yield tape
     except BaseException as error:
         if tape.abandon() and (isinstance(error, HandlerError) or not isinstance(error, Exception)):
             if policy is not None and policy.learned:
-                _left_again(path, policy)
+                _left_again(path, policy, options.compressed)
             if isinstance(error, HandlerError):
                 error.hint = f"{error.hint}; {_what_is_left(tape)}" if error.hint else _what_is_left(tape)
         else:

@@ -10,7 +10,7 @@ import pytest
 
 from playhead.runtime.guard import Guard
 from playhead.runtime.launcher import HandlerOptions
-from playhead.runtime.pinning import on_core, one_core
+from playhead.runtime.pinning import on_core, one_core, unhurried
 from playhead.runtime.process import Process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are kept on a core on Linux alone")
@@ -64,3 +64,20 @@ def test_a_handler_is_born_on_its_core_unless_told_otherwise(pin, monkeypatch):
     allowed = sorted(os.sched_getaffinity(0))
     assert printed is not None
     assert printed.decode().strip() == (f"[{options.launch().core}]" if pin else str(allowed))
+
+
+POLICY = "import os; print(os.sched_getscheduler(0))"
+
+
+def test_what_is_started_by_one_that_does_not_hurry_is_as_hurried_as_ever():
+    before = os.sched_getscheduler(0)
+    with unhurried():
+        assert os.sched_getscheduler(0) == os.SCHED_BATCH
+        process = Process(HandlerOptions((sys.executable, "-c", POLICY), pin=False).launch(), Guard())
+        try:
+            assert process.wait(30) == "exit status 0"
+            assert process.read_output() == f"{before}\n".encode()
+        finally:
+            process.kill()
+        assert os.sched_getscheduler(0) == os.SCHED_BATCH
+    assert os.sched_getscheduler(0) == before

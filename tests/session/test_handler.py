@@ -5,19 +5,22 @@ from __future__ import annotations
 import io
 import json
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from playhead.engine.determinism import Sources, seeded_random, stepping_clock
+from playhead.canonical import canonical_hash
+from playhead.engine.determinism import Sources, draw_value, seeded_random, stepping_clock
 from playhead.engine.divergence import Divergence
 from playhead.engine.heads import CallTake, PlayHead, RecordHead
 from playhead.engine.outcomes import TranscriptHash
+from playhead.engine.windows import Feed, Supplies, TapedFeed, window_of
 from playhead.errors import UsageError
 from playhead.session import commands as do
 from playhead.session import events as on
+from playhead.session.foreseen import Foreseen
 from playhead.session.handler import HELD_MS, STRAY_SAMPLES, HandlerSession, SessionOptions, State
 from playhead.tape.boundaries import call_value, parse_call
 from playhead.tape.model import Ask, Outcome, Raised, Returned, TapeCall
@@ -82,6 +85,8 @@ def said(command: do.Command) -> str:
             return "close input"
         case do.Ready(handler):
             return f"ready {handler.name}"
+        case do.Renewed():
+            return "renewed"
         case do.CallEnded(Returned(output)):
             return f"returned {json.dumps(output)}"
         case do.CallEnded(Raised(error)):
@@ -142,6 +147,7 @@ def reached(state: State) -> HandlerSession:
         State.INITIALIZING: [on.Spawned()],
         State.READY: [on.Spawned(), line(id=1, result=HELLO)],
         State.CALLING: [on.Spawned(), line(id=1, result=HELLO), WANTED],
+        State.RESETTING: [on.Spawned(), line(id=1, result=HELLO), on.ResetWanted({})],
         State.CLOSING: [on.Spawned(), line(id=1, result=HELLO), on.CloseWanted()],
         State.CLOSED: [on.Spawned(), line(id=1, result=HELLO), on.CloseWanted(), on.ProcessEnded("exit status 0")],
         State.FAULTED: [on.Spawned(), on.ProcessEnded("exit status 3")],
@@ -160,13 +166,16 @@ HAPPENS: dict[type, on.Event] = {
     on.OutputEnded: on.OutputEnded(),
     on.TimerFired: on.TimerFired("call"),
     on.CallWanted: on.CallWanted(0, "handler", {}),
+    on.CallAhead: on.CallAhead(0, "handler", {}),
+    on.CallBegun: on.CallBegun(),
     on.CancelWanted: on.CancelWanted(),
+    on.ResetWanted: on.ResetWanted({"region": "eu"}),
     on.CloseWanted: on.CloseWanted(),
 }
 
 INITIALIZE = (
-    'initialize {"protocol":1,"daemon":{"name":"playhead","version":"0.1.0"},"capabilities":{},'
-    '"limits":{"frameBytes":67108864,"depth":1000},"constants":{}}'
+    'initialize {"protocol":1,"daemon":{"name":"playhead","version":"0.1.0"},"capabilities":{"window":true,'
+    '"reset":true},"limits":{"frameBytes":67108864,"depth":1000},"constants":{}}'
 )
 ILLEGAL = "illegal"
 NOTHING: list[str] = []
@@ -182,7 +191,10 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash before ready"], State.FAULTED),
         on.TimerFired: (NOTHING, State.NEW),
         on.CallWanted: ILLEGAL,
+        on.CallAhead: ILLEGAL,
+        on.CallBegun: ILLEGAL,
         on.CancelWanted: ILLEGAL,
+        on.ResetWanted: ILLEGAL,
         on.CloseWanted: (AT_ONCE, State.CLOSING),
     },
     State.INITIALIZING: {
@@ -193,7 +205,10 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash before ready"], State.FAULTED),
         on.TimerFired: (NOTHING, State.INITIALIZING),
         on.CallWanted: ILLEGAL,
+        on.CallAhead: ILLEGAL,
+        on.CallBegun: ILLEGAL,
         on.CancelWanted: (NOTHING, State.INITIALIZING),
+        on.ResetWanted: ILLEGAL,
         on.CloseWanted: (AT_ONCE, State.CLOSING),
     },
     State.READY: {
@@ -204,7 +219,10 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash"], State.FAULTED),
         on.TimerFired: (NOTHING, State.READY),
         on.CallWanted: ([HANDLE, "set call 60000"], State.CALLING),
+        on.CallAhead: ([HANDLE], State.READY),
+        on.CallBegun: (["set call 60000"], State.CALLING),
         on.CancelWanted: (NOTHING, State.READY),
+        on.ResetWanted: (["set reset 30000", 'reset {"constants":{"region":"eu"}}'], State.RESETTING),
         on.CloseWanted: (["set close 1000", "shutdown {}"], State.CLOSING),
     },
     State.CALLING: {
@@ -215,7 +233,24 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash"], State.FAULTED),
         on.TimerFired: (["fault timeout"], State.FAULTED),
         on.CallWanted: ILLEGAL,
+        on.CallAhead: ([HANDLE], State.CALLING),
+        on.CallBegun: ILLEGAL,
         on.CancelWanted: (['cancel {"call":0}'], State.CALLING),
+        on.ResetWanted: ILLEGAL,
+        on.CloseWanted: (AT_ONCE, State.CLOSING),
+    },
+    State.RESETTING: {
+        on.Spawned: ILLEGAL,
+        on.LineReceived: (NOTHING, State.RESETTING),
+        on.FrameRefused: (["fault protocol"], State.FAULTED),
+        on.ProcessEnded: (["fault crash"], State.FAULTED),
+        on.OutputEnded: (["fault crash"], State.FAULTED),
+        on.TimerFired: (NOTHING, State.RESETTING),
+        on.CallWanted: ILLEGAL,
+        on.CallAhead: ILLEGAL,
+        on.CallBegun: ILLEGAL,
+        on.CancelWanted: (NOTHING, State.RESETTING),
+        on.ResetWanted: ILLEGAL,
         on.CloseWanted: (AT_ONCE, State.CLOSING),
     },
     State.CLOSING: {
@@ -226,7 +261,10 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (NOTHING, State.CLOSING),
         on.TimerFired: (NOTHING, State.CLOSING),
         on.CallWanted: ILLEGAL,
+        on.CallAhead: ILLEGAL,
+        on.CallBegun: ILLEGAL,
         on.CancelWanted: (NOTHING, State.CLOSING),
+        on.ResetWanted: ILLEGAL,
         on.CloseWanted: (NOTHING, State.CLOSING),
     },
     **{
@@ -238,7 +276,10 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
             on.OutputEnded: (NOTHING, over),
             on.TimerFired: (NOTHING, over),
             on.CallWanted: ILLEGAL,
+            on.CallAhead: ILLEGAL,
+            on.CallBegun: ILLEGAL,
             on.CancelWanted: (NOTHING, over),
+            on.ResetWanted: ILLEGAL,
             on.CloseWanted: (["closed"], over),
         }
         for over in (State.CLOSED, State.FAULTED)
@@ -255,6 +296,9 @@ def test_the_table_above_has_every_pair() -> None:
 @pytest.mark.parametrize("state", State, ids=lambda state: state.value)
 def test_every_event_in_every_state(state: State, event: type) -> None:
     session = reached(state)
+    if event is on.CallBegun and state is State.READY:
+        # Only what was sent can begin.
+        session.step(HAPPENS[on.CallAhead])
     expected = TABLE[state][event]
     if isinstance(expected, str):
         with pytest.raises(AssertionError, match=f"{event.__name__} cannot happen while {state.value}"):
@@ -287,6 +331,40 @@ def test_what_the_handler_says_of_itself_is_handed_on() -> None:
     assert ready == do.Ready(
         do.HandlerInfo("example", "0.1.0", "python", "CPython 3.11.7", ("a", "b"), {"x": 1}, protocol=1)
     )
+
+
+@pytest.mark.parametrize(
+    ("answered", "has"),
+    [
+        ({}, []),
+        ({"window": True}, ["window"]),
+        ({"window": True, "reset": True, "teleport": True}, ["window", "reset", "teleport"]),
+        ({"window": 1, "reset": False}, []),
+        ({"window": {"most": 3}, "reset": "yes"}, []),
+    ],
+)
+def test_a_capability_is_there_where_it_is_true(answered: dict[str, Any], has: list[str]) -> None:
+    session = HandlerSession(options(), lambda error: "")
+    session.step(on.Spawned())
+    _, ready = session.step(line(id=1, result={**HELLO, "capabilities": answered}))
+    assert isinstance(ready, do.Ready)
+    assert ready.handler.capabilities == frozenset(has)
+    assert [ready.handler.has(name) for name in ("window", "reset")] == ["window" in has, "reset" in has]
+
+
+def test_what_is_offered_is_what_the_options_say() -> None:
+    for offers in ((), ("reset",), ("window", "reset")):
+        session = HandlerSession(options(offers=offers), lambda error: "")
+        _, sent = session.step(on.Spawned())
+        assert isinstance(sent, do.SendFrame)
+        assert json.loads(sent.frame)["params"]["capabilities"] == dict.fromkeys(offers, True)
+
+
+@pytest.mark.parametrize("capabilities", [None, [], "window", ["window"]])
+def test_capabilities_are_an_object(capabilities: Any) -> None:
+    session = reached(State.INITIALIZING)
+    found = faulted(session, line(id=1, result={**HELLO, "capabilities": capabilities}))
+    assert "/capabilities is not an object" in found.message
 
 
 USELESS: list[tuple[str, Any]] = [
@@ -741,6 +819,219 @@ def test_what_is_closed_at_once_waits_for_no_answer() -> None:
     assert early.state is State.CLOSING
 
 
+# --- windows ---
+
+WINDOWED = {**HELLO, "capabilities": {"window": True}}
+
+
+def windowed(feed: Any = None, head: Any = None, **more: Any) -> HandlerSession:
+    """A session with a handler that takes windows, in event 0, with `feed`; event 1 is sent."""
+    session = HandlerSession(options(call_ms=0, **more), lambda error: "ref")
+    session.step(on.Spawned())
+    session.step(line(id=1, result=WINDOWED))
+    for seq in range(2):
+        session.step(on.CallAhead(seq, "handler", {}))
+    if head is None:
+        head = RecordHead(sources() if feed is None else feed.sources)
+        head.begin(TapeCall(0, None, None, None, None))
+    session.use(head)
+    assert session.step(on.CallBegun(feed)) == []
+    return session
+
+
+def supplied(**seeded: bool) -> Supplies:
+    given = Supplies(sources()._replace(**seeded))
+    given.window(1)
+    return given
+
+
+def took(*items: dict[str, Any], call: Any = 0) -> on.LineReceived:
+    return line(method="asked", params={"call": call, "asks": list(items)})
+
+
+NOW, RANDOM = {"m": "now"}, {"m": "random"}
+QUOTE = {"m": "respond", "p": {"key": "quote"}}
+SETTLED = {"m": "respond.settle", "p": {"ask": 2, "value": 1}}
+BOTH = {"seeded_clock": True, "seeded_random": True}
+
+
+def test_what_was_taken_is_counted_and_what_is_asked_next_has_the_next_number() -> None:
+    session = windowed(supplied(**BOTH))
+    play(
+        session,
+        [
+            (took(NOW, RANDOM), []),
+            (took(QUOTE), []),
+            (ask(3, "now", clock="monotonic"), ["4 is 52017.25"]),
+            (took(SETTLED), []),
+            (took(), []),
+            (ask(4, id=9, clock="sundial"), ["9 refused -32602"]),
+            (took({"m": "now", "p": {"lane": "t"}}), []),
+            (line(id=2, result={"output": 1}), ["returned 1"]),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("seeded", "question", "takes_back"),
+    [
+        (BOTH, ask(0, "random", draw="int", low=1, high=6), True),
+        (BOTH, ask(0, "random", draw="bytes", n=4), True),
+        (BOTH, ask(0, "random"), True),
+        (BOTH, ask(0, "now"), True),
+        (BOTH, ask(0, "now", clock="monotonic"), False),
+        (BOTH, ask(0, "respond", key="quote"), False),
+        ({}, ask(0, "random", draw="int", low=1, high=6), False),
+        (BOTH, ask(0, "random", call=1), False),
+        (BOTH, ask(0, "random", call=7), False),
+    ],
+    ids=["an integer", "bytes", "a float", "the clock", "another clock", "a key", "nothing was given",
+         "a call that is not begun", "no such call"],
+)  # fmt: skip
+def test_what_takes_from_what_was_given_ahead_takes_it_back_first(
+    seeded: dict[str, bool], question: on.LineReceived, takes_back: bool
+) -> None:
+    session = windowed(supplied(**seeded))
+    first, *_ = [said(command) for command in session.step(question)]
+    assert (first == "withdraw {}") is takes_back
+    if takes_back:
+        # Once is enough.
+        assert next(said(command) for command in session.step(ask(1, id=2, method="now"))).startswith("2 is ")
+
+
+def test_values_that_were_taken_back_are_asked_for_and_none_is_lost() -> None:
+    feed = supplied(**BOTH)
+    session = windowed(feed)
+    source = sources().random
+    source()
+    drawn, following = draw_value(source, {"draw": "int", "low": 1, "high": 1000}), source()
+    play(
+        session,
+        [
+            (took(RANDOM), []),
+            (ask(1, "random", draw="int", low=1, high=1000), ["withdraw {}", f"2 is {drawn}"]),
+            (ask(2, "random"), [f"3 is {following}"]),
+        ],
+    )
+    assert feed.window(0)["now"][0] == START, "the clock was given ahead, and is again"
+    play(session, [(took(NOW), [])])
+
+
+def test_a_cancelled_call_takes_nothing_back() -> None:
+    session = windowed(supplied(**BOTH))
+    play(session, [(on.CancelWanted(), ['cancel {"call":0}']), (ask(0, "random"), ["1 refused -32800"])])
+
+
+LIES: list[tuple[str, on.LineReceived, str]] = [
+    ("more readings than were given", took(*[NOW] * 9), "took a reading of the clock, which it was not given"),
+    ("more floats than were given", took(*[RANDOM] * 9), "took a float, which it was not given"),
+    ("a method there is none of", took({"m": "rewind"}), "no question 'rewind'"),
+    ("a settlement of nothing", took(SETTLED), "settled ask 2"),
+    ("a key that is none", took({"m": "respond", "p": {"key": 7}}), "cannot be used"),
+    ("no key", took({"m": "respond"}), "cannot be used"),
+    ("a lane that is none", took({"m": "now", "p": {"lane": 7}}), "cannot be used"),
+    ("the next call", took(NOW, call=1), "in a call that is not open"),
+    ("a call there never was", took(NOW, call=99), "in a call that is not open"),
+    ("a call that is a text", took(NOW, call="0"), "in a call that is not open"),
+    ("a call that is false", took(NOW, call=False), "in a call that is not open"),
+    ("no call", line(method="asked", params={"asks": [NOW]}), "in a call that is not open"),
+    ("no list", line(method="asked", params={"call": 0, "asks": {"m": "now"}}), "asks is an array of objects"),
+    ("a text", line(method="asked", params={"call": 0, "asks": ""}), "asks is an array of objects"),
+    ("nothing at all", line(method="asked", params={"call": 0}), "asks is an array of objects"),
+    ("params that are a list", line(method="asked", params=[0, [NOW]]), "asks is an array of objects"),
+    ("no params", line(method="asked"), "asks is an array of objects"),
+    ("items that are names", took("now"), "asks is an array of objects"),  # type: ignore[arg-type]
+    ("an item without a method", took({"p": {}}), "asks is an array of objects"),
+    ("a method that is a number", took({"m": 1}), "asks is an array of objects"),
+    ("params of an item that are a list", took({"m": "now", "p": []}), "asks is an array of objects"),
+    ("params of an item that are null", took({"m": "now", "p": None}), "asks is an array of objects"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lie", "words"), [case[1:] for case in LIES], ids=[case[0] for case in LIES])
+def test_a_report_that_cannot_be_is_a_fault_of_the_handler(lie: on.LineReceived, words: str) -> None:
+    found = faulted(windowed(supplied(**BOTH)), lie)
+    assert (found.kind, found.seq) == ("protocol", 0)
+    assert words in found.message
+
+
+def test_a_handler_that_was_given_nothing_took_nothing() -> None:
+    session = HandlerSession(options(call_ms=0), lambda error: "ref")
+    session.use(RecordHead(sources()))
+    session.step(on.Spawned())
+    session.step(line(id=1, result=WINDOWED))
+    session.step(WANTED)
+    found = faulted(session, took(NOW))
+    assert "took an answer to 'now', which it was not given" in found.message
+
+
+def test_a_report_behind_the_answer_is_a_fault() -> None:
+    session = windowed(supplied(**BOTH))
+    session.step(line(id=2, result={"output": 1}))
+    found = faulted(session, took(NOW))
+    assert (found.kind, "in a call that is not open" in found.message) == ("protocol", True)
+
+
+def test_a_client_without_windows_may_have_a_notification_of_that_name() -> None:
+    session = calling()
+    play(session, [(took(NOW), []), (ask(0), [f"1 is {START}"])])
+    assert session.unknown_notifications == 1
+
+
+def test_calls_are_answered_in_the_order_in_which_they_were_sent() -> None:
+    found = faulted(windowed(supplied(**BOTH)), line(id=3, result={"output": 1}))
+    assert (found.kind, found.seq) == ("protocol", 0)
+    assert "answered request 3 before 2: calls run in the order sent" in found.message
+
+
+def test_a_handler_that_is_closed_with_calls_ahead_is_not_made_to_see_to_them() -> None:
+    session = windowed()
+    session.step(line(id=2, result={"output": 1}))
+    play(session, [(on.CloseWanted(), AT_ONCE), (line(id=3, result={"output": 2}), [])])
+
+
+def test_a_window_too_large_for_a_frame_is_left_out_and_an_event_too_large_is_told() -> None:
+    half = "x" * (FRAME_BYTES // 2)
+    session = started(call_ms=0)
+    window = {"respond": {"k": [{"value": half}, {"value": half}]}}
+    (sent,) = session.step(on.CallAhead(0, "handler", {}, window, Foreseen(b'{"m":"now"}', 1)))
+    assert said(sent) == HANDLE
+    assert session.agree(deque([b"what it says"])) == (0, True), "what it will report is not foreseen any more"
+    with pytest.raises(UsageError, match="event 1 makes a frame of"):
+        session.step(on.CallAhead(1, "handler", half + half, window))
+
+
+# --- reset ---
+
+
+def test_a_handler_that_was_reset_takes_calls_again_and_is_counted_anew() -> None:
+    session = started(call_ms=0)
+    play(session, [(raw("hello"), []), (told("weather"), []), (ask(0), ["1 refused -32003"])])
+    play(session, [(on.ResetWanted({}), ["set reset 30000", 'reset {"constants":{}}']), (raw("again"), [])])
+    assert session.stray.lines == 2
+    assert len(session.notices()) == 2
+    play(session, [(line(id=2, result={}), ["clear reset", "renewed"])])
+    session.count_anew()
+    assert (session.stray.lines, session.stray.samples, session.notices()) == (0, (), [])
+    play(session, [(WANTED, [HANDLE]), (line(id=3, result={"output": 1}), ["returned 1"])])
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "told"),
+    [
+        (line(id=2, error={"code": -32603, "message": "cannot"}), "crash", "could not be reset: "),
+        (on.ProcessEnded("exit status 3"), "crash", "ended (exit status 3) before it answered reset"),
+        (on.TimerFired("reset"), "timeout", "did not answer reset within 30 s"),
+        (line(id=9, result={}), "protocol", "broke the protocol"),
+    ],
+    ids=["a refusal", "its end", "too long", "another answer"],
+)
+def test_what_a_reset_can_fail_by(event: on.Event, kind: str, told: str) -> None:
+    found = faulted(reached(State.RESETTING), event)
+    assert (found.kind, found.seq) == (kind, None)
+    assert told in found.message
+
+
 # --- cancel ---
 
 
@@ -923,12 +1214,41 @@ def tape_of(vector: dict[str, Any], call: int) -> tuple[Ask, ...]:
     return tuple(taped)
 
 
-class Played:
-    """A vector's handler against a session, as the runtime would drive it."""
+# The capabilities of this version.
+KNOWN = ("window", "reset")
 
-    def __init__(self, vector: dict[str, Any]) -> None:
+
+def recording_of(vector: dict[str, Any]) -> bytes:
+    """The recording that a vector with `calls` and `lanes` replays: its events and outputs are those of its frames."""
+    frames = [(sent["from"], sent["frame"]) for sent in vector["frames"]]
+    events = [frame["params"]["event"] for _, frame in frames if frame.get("method") == "handle"]
+    results = [frame["result"] for sender, frame in frames if sender == "handler" and "result" in frame]
+    entries = [
+        {"seq": seq, "output": result["output"]} if "output" in result else {"seq": seq, "error": result["raised"]}
+        for seq, result in enumerate(result for result in results if result.keys() & {"output", "raised"})
+    ]
+    recording = {
+        "meta": {"recordingVersion": "1", "id": "vector", "createdAt": "2026-07-03T00:00:00.000Z"},
+        "events": [{"seq": seq, "event": event} for seq, event in enumerate(events)],
+        **vector["lanes"],
+        "transcript": {"entries": entries, "hash": canonical_hash(entries)},
+        "@playhead": {"version": 1, "calls": [{"fn": "handler", "asks": asks} for asks in vector["calls"]]},
+    }
+    return json.dumps(recording).encode()
+
+
+class Played:
+    """A vector's handler against a session, as the runtime would drive it: with windows where the vector has them.
+
+    `spaces`: its frames are not spelled as they are foreseen, so that every call is stepped through.
+    """
+
+    def __init__(self, vector: dict[str, Any], *, spaces: bool = False) -> None:
         self.vector = vector
-        self.session = HandlerSession(options(), lambda error: "ref")
+        self.separators = (", ", ": ") if spaces else (",", ":")
+        self.offers = tuple(vector["frames"][0]["frame"]["params"]["capabilities"])
+        offers = tuple(name for name in self.offers if name in KNOWN)
+        self.session = HandlerSession(options(offers=offers), lambda error: "ref")
         self.sent: deque[dict[str, Any]] = deque()
         self.outcomes: list[Outcome] = []
         self.takes: list[Any] = []
@@ -939,10 +1259,23 @@ class Played:
         if "recording" in vector:
             self.reader = RecordingReader(io.BytesIO((VECTORS / vector["recording"]).read_bytes()))
         lanes = None if self.reader is None or self.reader.has_boundaries else self.reader.plain_lanes()
-        self.head: PlayHead | RecordHead = (
-            PlayHead(lanes) if self.replays else RecordHead(sources(vector.get("seed", 99)))
+        windows = [sent["frame"].get("params", {}).get("window", {}) for sent in vector["frames"]]
+        given = {name for window in windows for name in window}
+        self.supplies = Supplies(
+            sources(vector.get("seed", 99))._replace(
+                seeded_clock="now" in given and not self.replays, seeded_random="random" in given and not self.replays
+            )
         )
+        self.head: PlayHead | RecordHead = PlayHead(lanes) if self.replays else RecordHead(self.supplies.sources)
         self.session.use(self.head)
+        # The calls of a tape that windows are made of, and those that are out with what they were given.
+        self.calls: Iterator[TapeCall] = iter(())
+        if "calls" in vector:
+            self.calls = RecordingReader(io.BytesIO(recording_of(vector))).calls()
+        self.out: deque[tuple[TapeCall, Feed | None]] = deque()
+        self.lines: deque[Any] = deque()
+        # How many calls were answered as foreseen.
+        self.agreed = 0
 
     def step(self, event: on.Event) -> None:
         for command in self.session.step(event):
@@ -964,6 +1297,9 @@ class Played:
                 self.step(on.Spawned())
             case "handle":
                 params = frame["params"]
+                if "window" in self.offers:
+                    self.send_ahead(params)
+                    return
                 asks = None if self.reader else tape_of(self.vector, params["call"]) if self.replays else None
                 self.head.begin(TapeCall(params["seq"], None, None, asks, None))
                 self.step(on.CallWanted(params["seq"], params["fn"], params["event"]))
@@ -974,12 +1310,45 @@ class Played:
             case _:
                 raise AssertionError(f"nothing makes the daemon send {frame}")
 
+    def send_ahead(self, params: dict[str, Any]) -> None:
+        if not self.replays:
+            # How many values are given ahead is the daemon's affair, and in a vector an example.
+            given = [len(values) for values in params["window"].values() if isinstance(values, list)]
+            lanes = self.supplies.window(len(self.out), most=max(given, default=0))
+            self.out.append((TapeCall(params["seq"], None, None, None, None), self.supplies))
+            self.step(on.CallAhead(params["seq"], params["fn"], params["event"], lanes))
+            return
+        call = next(self.calls)
+        window = window_of(call)
+        assert window is not None
+        self.out.append((call, TapedFeed(call, window)))
+        foreseen = None
+        if window.report is not None and isinstance(call.outcome, Returned):
+            foreseen = Foreseen(window.report, call.outcome.output)
+        self.step(on.CallAhead(params["seq"], params["fn"], params["event"], window.lanes, foreseen))
+
+    def hears(self, frame: dict[str, Any]) -> None:
+        """A line of the handler: it waits until the call that it is of has begun, or is all that was foreseen."""
+        self.lines.append(json.dumps(frame, separators=self.separators).encode())
+        if self.session.ahead and self.session.state is State.READY:
+            done, other = self.session.agree(self.lines)
+            for _ in range(done):
+                self.out.popleft()
+                self.agreed += 1
+            if not other:
+                return
+            call, feed = self.out.popleft()
+            self.head.begin(call)
+            self.step(on.CallBegun(feed))
+        while self.lines:
+            self.step(on.LineReceived(self.lines.popleft()))
+
     def play(self) -> None:
         for number, sent in enumerate(self.vector["frames"]):
             if self.fault is not None:
                 return
             if sent["from"] == "handler":
-                self.step(on.LineReceived(json.dumps(sent["frame"]).encode()))
+                self.hears(sent["frame"])
                 continue
             expected = dict(sent["frame"])
             if not self.sent:
@@ -987,40 +1356,71 @@ class Played:
             found = self.sent.popleft()
             if "method" in expected and expected["method"] == "handle":
                 # Members of a later version are not ours to send.
-                known = ("call", "fn", "event", "seq")
-                expected["params"] = {name: expected["params"][name] for name in known}
+                known = ("call", "fn", "event", "seq", *(["window"] if "window" in self.offers else []))
+                expected["params"] = {name: value for name, value in expected["params"].items() if name in known}
             if "method" in expected and expected["method"] == "initialize":
                 expected["params"] = {
                     name: expected["params"][name]
                     for name in ("protocol", "daemon", "capabilities", "limits", "constants")
                 }
-                expected["params"]["capabilities"] = {}
+                offered = expected["params"]["capabilities"]
+                expected["params"]["capabilities"] = {name: offered[name] for name in offered if name in KNOWN}
             assert loosened(found) == loosened(expected), f"frame {number}"
 
 
 @pytest.mark.parametrize("vector", vectors())
 def test_the_session_says_what_the_vector_says(vector: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    played = Played(vector)
-    played.play()
-    assert not played.sent, "nothing was sent that the vector does not have"
     name = request.node.callspec.id
-    if name in ENDS_EARLY or name == "version-refused":
-        assert played.fault is not None
-        assert played.fault.kind == "protocol"
-        return
-    assert played.fault is None
-    assert played.input_closed, "after the answer to shutdown stdin is closed"
-    if "asks" in vector and vector.get("mode") == "record":
-        (take,) = played.takes
-        assert isinstance(take, CallTake)
-        value = call_value(TapeCall(0, None, None, take.asks, None))
-        assert value["asks"] == vector["asks"]
+    for spaces in (False, True):
+        played = Played(vector, spaces=spaces)
+        played.play()
+        assert not played.sent, "nothing was sent that the vector does not have"
+        assert not played.lines, "every line was looked at"
+        assert not played.out, "every call was begun or agreed"
+        if name in ENDS_EARLY or name == "version-refused":
+            assert played.fault is not None
+            assert played.fault.kind == "protocol"
+            continue
+        assert played.fault is None
+        assert played.input_closed, "after the answer to shutdown stdin is closed"
+        if "asks" in vector and vector.get("mode") == "record":
+            (take,) = played.takes
+            assert isinstance(take, CallTake)
+            value = call_value(TapeCall(0, None, None, take.asks, None))
+            assert value["asks"] == vector["asks"]
 
 
-def played(name: str) -> Played:
-    found = Played(json.loads((VECTORS / "session" / f"{name}.json").read_text(encoding="utf-8")))
+def played(name: str, *, spaces: bool = False) -> Played:
+    found = Played(json.loads((VECTORS / "session" / f"{name}.json").read_text(encoding="utf-8")), spaces=spaces)
     found.play()
     return found
+
+
+# Vectors with windows: how many of their calls are answered to the letter, and how many have to be stepped through.
+AGREED = {"window-replay": (2, 0), "window-error": (0, 1), "window-testimony": (0, 1)}
+
+
+def test_every_vector_with_windows_that_a_daemon_sends_is_looked_at_below() -> None:
+    windows = {parameter.id for parameter in vectors() if "window" in parameter.id}
+    assert windows == {*AGREED, "window-produce", "window-produce-error"}
+
+
+@pytest.mark.parametrize("name", AGREED)
+def test_what_is_answered_as_foreseen_needs_no_step_and_comes_to_the_same(name: str) -> None:
+    foreseen, otherwise = played(name), played(name, spaces=True)
+    agreed, stepped = AGREED[name]
+    assert (foreseen.agreed, len(foreseen.takes)) == (agreed, stepped)
+    assert (otherwise.agreed, len(otherwise.takes)) == (0, agreed + stepped)
+    for take in (*foreseen.takes, *otherwise.takes):
+        assert (take.diverged, take.unread) == (None, None)
+    outcomes = [outcome.output if isinstance(outcome, Returned) else outcome.error for outcome in otherwise.outcomes]
+    assert outcomes == outcomes_of(foreseen.vector)
+
+
+def outcomes_of(vector: dict[str, Any]) -> list[Any]:
+    """What the handler of a vector answers to its calls."""
+    results = [sent["frame"].get("result") or {} for sent in vector["frames"] if sent["from"] == "handler"]
+    return [result.get("output", result.get("raised")) for result in results if result.keys() & {"output", "raised"}]
 
 
 KINDS = {"diverged": "exhausted", "settle-on-replay": "escaped", "escaped": "escaped", "race-replay": None,

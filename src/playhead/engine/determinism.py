@@ -29,6 +29,9 @@ class Sources(NamedTuple):
     random: Random
     monotonic: Clock
     live: bool = False
+    # What can be read before it is asked for: it depends on nothing but how often it was read.
+    seeded_clock: bool = False
+    seeded_random: bool = False
 
 
 def seeded_random(seed: int | float) -> Random:
@@ -90,6 +93,8 @@ def seeded_sources(
         random=random or otherwise.random,
         monotonic=stepping_clock(0, step) if clock else otherwise.monotonic,
         live=clock is None or random is None,
+        seeded_clock=clock is not None,
+        seeded_random=random is not None,
     )
 
 

@@ -7,6 +7,7 @@ an earlier divergence behind a later one, it counts those that follow, and it ne
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +18,7 @@ from playhead.engine.matching import Unread
 from playhead.engine.outcomes import TranscriptHash
 from playhead.engine.rules import ErrorsRule, Matching
 from playhead.engine.testimony import testimony_difference
-from playhead.tape.model import Outcome, TapeCall
+from playhead.tape.model import Outcome, Shape, TapeCall
 
 Exit = Literal[0, 1, 2]
 
@@ -120,9 +121,11 @@ class Judge:
     None where a part of the tape is replayed, or it has no hash of its own: it is then made of the calls that come.
     """
 
-    def __init__(self, expected_hash: str | None, options: VerifyOptions) -> None:
+    def __init__(self, expected_hash: str | None, options: VerifyOptions, *, green: bool = False) -> None:
+        """`green`: nothing but a green verdict is wanted. Then outputs are those of the tape, and so is their hash."""
         self._options = options
         self._expected_hash = expected_hash
+        self._green = green
         # Under another rule for errors both sides are hashed anew, by that rule.
         anew = expected_hash is None or options.errors != "same"
         self._expected = TranscriptHash(options.errors) if anew else None
@@ -130,6 +133,8 @@ class Judge:
         self._first: Divergence | None = None
         self._divergences = 0
         self._counts = {"events": 0, "now": 0, "random": 0, "respond": 0, "unread": 0}
+        # How many calls that agreed asked in which way.
+        self._shapes: Counter[Shape] = Counter()
         self._warnings: dict[str, None] = {}
         self._more_warnings = 0
         self._complete = True
@@ -137,6 +142,11 @@ class Judge:
     @property
     def diverged(self) -> bool:
         return self._first is not None
+
+    @property
+    def first(self) -> Divergence | None:
+        """The difference that leads."""
+        return self._first
 
     def warn(self, warning: str) -> None:
         """Said once, however often it happens; of a long list only the first are kept."""
@@ -153,7 +163,8 @@ class Judge:
         self._counts["events"] += 1
         for name, count in replay.asked.items():
             self._counts[name] += count
-        self._actual.add(taped.seq, outcome)
+        if not self._green:
+            self._actual.add(taped.seq, outcome)
         if self._expected is not None:
             self._expected.add(taped.seq, taped.outcome)
         for found in self._findings(taped, outcome, replay):
@@ -161,6 +172,18 @@ class Judge:
             break
         if replay.unread is not None:
             self._counts["unread"] += replay.unread.count
+
+    def agreed(self, taped: TapeCall) -> None:
+        """One call that did what the tape says, to the letter."""
+        assert taped.outcome is not None
+        self._counts["events"] += 1
+        if taped.plain is not None:
+            self._shapes[taped.plain.shape] += 1
+        else:
+            for ask in taped.asks or ():
+                self._counts[ask.kind] += 1
+        if self._expected is not None:
+            self._expected.add(taped.seq, taped.outcome)
 
     def _findings(self, taped: TapeCall, outcome: Outcome, replay: CallReplay) -> Iterable[Divergence]:
         assert taped.outcome is not None
@@ -226,8 +249,15 @@ class Judge:
         else:
             assert self._expected_hash is not None
             expected = self._expected_hash
-        actual = self._actual.hexdigest() if self._complete else None
+        if self._green:
+            actual = expected if first is None else None
+        else:
+            actual = self._actual.hexdigest() if self._complete else None
         ok = verified and first is None and actual == expected
+        counts = Counter(self._counts)
+        for shape, calls in self._shapes.items():
+            for kind, _ in shape:
+                counts[kind] += calls
         return Verdict(
             ok=ok,
             verified=verified or first is not None,
@@ -235,7 +265,7 @@ class Judge:
             actual_hash=actual,
             divergence=first,
             divergences=divergences,
-            counts=Counts(**self._counts),
+            counts=Counts(**counts),
             stray=stray,
             warnings=(*self._all_warnings(), *(() if verified or first else (NOTHING_VERIFIED,))),
             options=self._options,
@@ -295,6 +325,21 @@ def repeated(verdicts: list[Verdict]) -> Verdict:
                 divergences=max(first.divergences, other.divergences, 1),
             )
     return first
+
+
+def disagreed(found: Divergence, asked: Verdict) -> Verdict:
+    """The verdict where a replay with windows was not green, and one by asking is."""
+    first = asked._replace(ok=False, divergence=found)
+    return asked._replace(
+        ok=False,
+        divergence=Divergence(
+            "nondeterministic",
+            f"two replays of the same tape disagree: {_said(first)}, then ok",
+            seq=found.seq,
+            call=found.seq,
+        ),
+        divergences=1,
+    )
 
 
 def _place(verdict: Verdict) -> tuple[Any, ...]:

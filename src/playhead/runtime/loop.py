@@ -8,23 +8,28 @@ from __future__ import annotations
 import math
 import select
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from playhead.engine.divergence import Divergence
 from playhead.engine.heads import Head
 from playhead.engine.verify import Stray
+from playhead.engine.windows import Feed
 from playhead.runtime.process import Process
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.handler import HandlerSession, SessionOptions, State
-from playhead.tape.model import Outcome
+from playhead.session.whole import Whole
+from playhead.tape.model import Outcome, Shape
 from playhead.wire.framing import FrameTooLarge, LineDecoder
 
 # Without a pidfd the end of a process whose pipes somebody else holds is looked for this often.
 TICK_MS = 100
 # A handler that keeps asking is listened to so often before anything else is looked at.
 MOST_UNLOOKED = 32
+# What comes of a call within that time is read as one.
+AT_ONCE_SECONDS = 0.002
 # How long a closed stdout may come before the end of its process.
 LAST_GASP_SECONDS = 0.5
 
@@ -46,11 +51,14 @@ class Handler:
         self._process = process
         self._session = HandlerSession(options, unexpected)
         self._lines = LineDecoder()
+        # What has happened and is not stepped through: what a call that was sent ahead has said before it is begun.
+        self._waiting: deque[bytes | on.Event] = deque()
+        self._call_ms = options.call_ms
         self._deadlines: dict[str, float] = {}
         self._earliest = math.inf
         # What one read calls for goes out with one write.
         self._frames: list[bytes] = []
-        self._result: do.Ready | do.CallEnded | do.Fault | do.Closed | None = None
+        self._result: do.Ready | do.Renewed | do.CallEnded | do.Fault | do.Closed | None = None
         self._late: do.Fault | None = None
         self._stdout = process.stdout
         self._poll = select.poll()
@@ -93,6 +101,78 @@ class Handler:
         assert isinstance(result, do.CallEnded)
         return result.outcome
 
+    def send_ahead(self, call: on.CallAhead) -> int:
+        """Have an event handled after all that was sent before it; it goes out with the next wait. Its size in bytes.
+
+        `agreed` and `call_ahead` take the calls up again, in the order sent.
+        """
+        self._step(call)
+        return len(self._frames[-1])
+
+    def agreed(self) -> int:
+        """How many of the calls sent ahead were answered as foreseen; waits for the next one of them.
+
+        0: something else came, or nothing for too long, and the next is one for `call_ahead`.
+        """
+        self._result = self._late
+        self._send()
+        deadline = math.inf
+        while self._result is None:
+            done, other = self._session.agree(self._waiting)
+            if done or other:
+                if done and deadline != math.inf:
+                    del self._deadlines["ahead"]
+                return done
+            if deadline == math.inf and self._call_ms:
+                deadline = self._deadlines["ahead"] = time.monotonic() + self._call_ms / 1000
+                self._earliest = min(self._deadlines.values())
+            self._turn()
+            if deadline < time.monotonic():
+                return 0
+        if isinstance(self._result, do.Fault):
+            self._late = self._result
+        return 0
+
+    def whole(self, holds: Callable[[Shape], bool]) -> Whole | None:
+        """The first of the calls sent ahead, if all of it lies here, or comes at once, and it is plain; else None.
+
+        Then it is one for `call_ahead`, which does each thing as it is said.
+        """
+        self._result = self._late
+        self._send()
+        deadline = math.inf
+        while self._result is None:
+            found = self._session.whole(self._waiting, holds)
+            if not isinstance(found, str):
+                return found
+            if found == "another" or deadline < time.monotonic():
+                return None
+            if deadline == math.inf:
+                # Not "ahead", which is for how long a call may take.
+                deadline = self._deadlines["at once"] = time.monotonic() + AT_ONCE_SECONDS
+                self._earliest = min(self._deadlines.values())
+            self._turn()
+        if isinstance(self._result, do.Fault):
+            self._late = self._result
+        return None
+
+    def call_ahead(self, head: Head, feed: Feed | None) -> Outcome:
+        """What the handler answers to the first of the calls that were sent ahead. Faulted if it does not."""
+        self._session.use(head)
+        result = self._drive(on.CallBegun(feed))
+        assert isinstance(result, do.CallEnded)
+        return result.outcome
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for what comes next: no call is open or sent, and nothing is known against it."""
+        return self._session.state is State.READY and not self._session.ahead and self._late is None
+
+    def reset(self, constants: dict[str, Any]) -> None:
+        """Have it as good as a fresh process that was told `constants`, while it is idle. Faulted if it is not."""
+        result = self._drive(on.ResetWanted(constants))
+        assert isinstance(result, do.Renewed)
+
     def close(self) -> Divergence | None:
         """Shut it down, with every wait bounded; nothing of its group is left.
 
@@ -111,13 +191,17 @@ class Handler:
             self._process.kill()
         return None
 
-    def _drive(self, event: on.Event) -> do.Ready | do.CallEnded | do.Closed:
+    def _drive(self, event: on.Event) -> do.Ready | do.Renewed | do.CallEnded | do.Closed:
         self._result = self._late
         if self._result is None:
             self._step(event)
             self._send()
         while self._result is None:
-            self._turn()
+            if self._waiting:
+                self._step_through()
+                self._send()
+            else:
+                self._turn()
         result = self._result
         if isinstance(result, do.Fault):
             self._process.read_remaining_stderr()
@@ -137,6 +221,9 @@ class Handler:
                 self._frames.append(command.frame)
                 continue
             match command:
+                case do.SetTimer("call", _) if "ahead" in self._deadlines:
+                    # It is in the call for as long as it was waited for.
+                    self._deadlines["call"] = self._deadlines.pop("ahead")
                 case do.SetTimer(name, after_ms):
                     self._deadlines[name] = time.monotonic() + after_ms / 1000
                     self._earliest = min(self._deadlines.values())
@@ -147,7 +234,7 @@ class Handler:
                     self._send()
                     self._wait_to_write(False)
                     self._process.close_input()
-                case do.Ready() | do.CallEnded() | do.Fault() | do.Closed():
+                case do.Ready() | do.Renewed() | do.CallEnded() | do.Fault() | do.Closed():
                     if self._result is None:
                         self._result = command
                     elif isinstance(command, do.Fault):
@@ -196,7 +283,8 @@ class Handler:
         if self._result is not None:
             return
         now = time.monotonic()
-        due = [name for name, deadline in self._deadlines.items() if deadline <= now]
+        # "ahead" is for `agreed` to look at.
+        due = [name for name, deadline in self._deadlines.items() if deadline <= now and name != "ahead"]
         for name in due:
             del self._deadlines[name]
         self._earliest = min(self._deadlines.values(), default=math.inf)
@@ -218,7 +306,7 @@ class Handler:
             status = self._process.wait(LAST_GASP_SECONDS)
             unfinished = self._lines.unfinished
             self._gone = status is not None
-            self._step(on.OutputEnded(unfinished) if status is None else on.ProcessEnded(status, unfinished))
+            self._happened(on.OutputEnded(unfinished) if status is None else on.ProcessEnded(status, unfinished))
             return
         self._take_in(data)
 
@@ -229,10 +317,28 @@ class Handler:
         except FrameTooLarge as error:
             # What came before it was whole.
             lines, refused = error.lines, str(error)
-        for line in lines:
-            self._step(on.LineReceived(line))
+        if not self._waiting and not self._session.ahead:
+            for line in lines:
+                self._step(on.LineReceived(line))
+        else:
+            self._waiting += lines
+            self._step_through()
         if refused is not None:
-            self._step(on.FrameRefused(refused))
+            self._happened(on.FrameRefused(refused))
+
+    def _happened(self, event: on.Event) -> None:
+        """Something that comes after what waits, and in the call that comes next if that was sent."""
+        if self._waiting or (self._session.ahead and self._session.state is State.READY):
+            self._waiting.append(event)
+        else:
+            self._step(event)
+
+    def _step_through(self) -> None:
+        """What waits, up to the end of the call that is open: the next call has to be begun first."""
+        waiting = self._waiting
+        while waiting and self._result is None and (self._session.state is not State.READY or not self._session.ahead):
+            event = waiting.popleft()
+            self._step(on.LineReceived(event) if type(event) is bytes else event)  # type: ignore[arg-type]
 
     def _look_whether_it_ended(self) -> None:
         status = self._process.ended()
@@ -247,7 +353,7 @@ class Handler:
         self._gone = True
         if self._process.pidfd is not None:
             self._poll.unregister(self._process.pidfd)
-        self._step(on.ProcessEnded(status, self._lines.unfinished))
+        self._happened(on.ProcessEnded(status, self._lines.unfinished))
 
     def _wait_to_write(self, wanted: bool) -> None:
         stdin = self._process.stdin

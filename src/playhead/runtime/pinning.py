@@ -23,6 +23,21 @@ def one_core() -> int | None:
     return None if busy else allowed[os.getpid() % len(allowed)]
 
 
+def core_count() -> int:
+    """How many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cores_for(processes: int, *, pin: bool) -> list[int | None]:
+    """A core for each of several processes that are always busy, in turn; None where they are not to be kept on one."""
+    if not pin or one_core() is None:
+        return [None] * processes
+    allowed = sorted(os.sched_getaffinity(0))
+    return [allowed[process % len(allowed)] for process in range(processes)]
+
+
 @contextlib.contextmanager
 def on_core(core: int | None) -> Iterator[None]:
     """This process, and what it starts, on `core` for the length of the block; nothing where that cannot be."""
@@ -42,3 +57,50 @@ def on_core(core: int | None) -> Iterator[None]:
             # By way of the other cores: this process would stay where it is, and what was born here would wait for it.
             os.sched_setaffinity(0, allowed - {core} or allowed)
             os.sched_setaffinity(0, allowed)
+
+
+# How this process was scheduled before it was told not to hurry; None: it was not.
+_before: int | None = None
+
+
+@contextlib.contextmanager
+def unhurried() -> Iterator[None]:
+    """This process does not take the core from one that it reads from, for the length of the block.
+
+    Each line that a handler writes would wake it, where it had better read many at once. Nothing where that cannot be.
+    """
+    global _before
+    if sys.platform != "linux" or _before is not None:
+        yield
+        return
+    before = os.sched_getscheduler(0)
+    if not _scheduled(os.SCHED_BATCH):
+        yield
+        return
+    _before = before
+    try:
+        yield
+    finally:
+        _before = None
+        _scheduled(before)
+
+
+@contextlib.contextmanager
+def hurrying() -> Iterator[None]:
+    """What is started in the block is as hurried as this process was before `unhurried`: it would inherit that."""
+    if _before is None or sys.platform != "linux":
+        yield
+        return
+    _scheduled(_before)
+    try:
+        yield
+    finally:
+        _scheduled(os.SCHED_BATCH)
+
+
+def _scheduled(policy: int) -> bool:
+    try:
+        os.sched_setscheduler(0, policy, os.sched_param(0))
+    except OSError:
+        return False
+    return True

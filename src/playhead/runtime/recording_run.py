@@ -10,10 +10,14 @@ from playhead.engine.determinism import Sources
 from playhead.engine.heads import PlayHead, RecordHead
 from playhead.engine.outcomes import taped_outcome
 from playhead.engine.policy_calls import ShapedPlayHead, Shaper, kept_call
+from playhead.engine.windows import Supplies
 from playhead.errors import DeterminismError
+from playhead.runtime.ahead import Line, Pace
 from playhead.runtime.growing_tape import GrowingTape, JournallingHead
+from playhead.runtime.loop import Handler
 from playhead.runtime.runs import Caller, Progress
-from playhead.tape.model import TapeCall
+from playhead.session.events import CallAhead
+from playhead.tape.model import Outcome, Returned, TapeCall, plain_call
 from playhead.tape.scenario import Scenario
 
 
@@ -32,6 +36,8 @@ class Recorded:
     asks: dict[str, int] = field(default_factory=lambda: {"now": 0, "random": 0, "respond": 0})
     # Whether a call was kept before everything was known that the policy hides of it.
     early: bool = False
+    # How much the policy had learned with the last of them.
+    learned: int = 0
 
 
 def recording_head(
@@ -69,23 +75,82 @@ def record_run(
     DeterminismError where a frozen scenario runs dry, Forbidden where the policy lets a call not be written.
     """
     done = Recorded()
-    known = 0
     for call in calls:
         fn = function(call.fn)
         head.begin(TapeCall(call.seq, call.event, fn, call.asks, call.outcome, call.said))
-        outcome = taped_outcome(caller.call(head, call.seq, fn, call.event))
-        taken = head.end(outcome)
-        if head.diverged is not None:
-            found = head.diverged.at(seq=call.seq, call=call.seq)
-            raise DeterminismError(f"event {call.seq}: {found.message}", divergence=found.to_json())
-        for ask in taken.asks:
-            done.asks[ask.kind] += 1
-        kept = TapeCall(call.seq, call.event, fn, taken.asks, outcome, taken.said)
-        if policy is not None:
-            kept = kept_call(policy, kept)
-            done.early = done.early or (done.events > 0 and policy.learned > known)
-            known = policy.learned
-        sink.add(kept)
-        done.events += 1
+        outcome = caller.call(head, call.seq, fn, call.event)
+        _keep(done, call, fn, taped_outcome(outcome), head, sink, policy)
         progress(done.events)
     return done
+
+
+def record_ahead(
+    calls: Iterable[TapeCall],
+    caller: Handler,
+    function: Callable[[str | None], str],
+    head: RecordHead,
+    supplies: Supplies,
+    sink: Sink,
+    progress: Progress,
+    pace: Pace,
+    policy: Shaper | None = None,
+) -> Recorded:
+    """`record_run` with windows: events are sent ahead, and with them the values that seeded sources give next.
+
+    The head reads its sources by way of `supplies`.
+    """
+    done = Recorded()
+
+    def send(out: tuple[TapeCall, str]) -> int:
+        call, fn = out
+        return caller.send_ahead(CallAhead(call.seq, fn, call.event, supplies.window(len(line), pace.values)))
+
+    line = Line(((call, function(call.fn)) for call in calls), send, pace)
+    while line.fill(when_empty=supplies.dry):
+        call, fn = line.take()
+        found = caller.whole(supplies.holds)
+        if found is not None:
+            plain = found.plain(*supplies.take(found.shape))
+            _put(done, plain_call(call.seq, call.event, fn, plain, Returned(found.output)), sink, policy)
+            progress(done.events)
+            continue
+        asked = {name: done.asks[name] for name in ("now", "random")}
+        head.begin(TapeCall(call.seq, call.event, fn, call.asks, call.outcome, call.said))
+        outcome = caller.call_ahead(head, supplies)
+        _keep(done, call, fn, taped_outcome(outcome), head, sink, policy)
+        supplies.learn(done.asks["now"] - asked["now"], done.asks["random"] - asked["random"])
+        progress(done.events)
+    return done
+
+
+def _keep(
+    done: Recorded,
+    call: TapeCall,
+    fn: str,
+    outcome: Outcome,
+    head: RecordHead,
+    sink: Sink,
+    policy: Shaper | None,
+) -> None:
+    """A call that is over, onto the tape."""
+    taken = head.end(outcome)
+    if head.diverged is not None:
+        found = head.diverged.at(seq=call.seq, call=call.seq)
+        raise DeterminismError(f"event {call.seq}: {found.message}", divergence=found.to_json())
+    _put(done, TapeCall(call.seq, call.event, fn, taken.asks, outcome, taken.said), sink, policy)
+
+
+def _put(done: Recorded, call: TapeCall, sink: Sink, policy: Shaper | None) -> None:
+    if call.plain is not None:
+        for kind, _ in call.plain.shape:
+            done.asks[kind] += 1
+    else:
+        for ask in call.asks or ():
+            done.asks[ask.kind] += 1
+    if policy is not None:
+        known = done.learned
+        call = kept_call(policy, call)
+        done.early = done.early or (done.events > 0 and policy.learned > known)
+        done.learned = policy.learned
+    sink.add(call)
+    done.events += 1

@@ -34,10 +34,19 @@ def handler_info(result: Any) -> do.HandlerInfo | str:
     constants = result.get("constants", {})
     if type(constants) is not dict:
         return "/constants is not an object"
+    capabilities = result.get("capabilities", {})
+    if type(capabilities) is not dict:
+        return "/capabilities is not an object"
     texts = {name: handler.get(name, "") for name in ("name", "version", "language", "runtime")}
     if not all(type(text) is str for text in texts.values()):
         return "/handler has members that are not strings"
-    return do.HandlerInfo(**texts, functions=tuple(functions), constants=constants, protocol=result["protocol"])
+    return do.HandlerInfo(
+        **texts,
+        functions=tuple(functions),
+        constants=constants,
+        protocol=result["protocol"],
+        capabilities=frozenset(name for name, value in capabilities.items() if value is True),
+    )
 
 
 def outcome_in(result: Any) -> Outcome | str:

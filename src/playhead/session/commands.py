@@ -35,6 +35,10 @@ class Ready(NamedTuple):
     handler: HandlerInfo
 
 
+class Renewed(NamedTuple):
+    """The handler answered `reset`."""
+
+
 class CallEnded(NamedTuple):
     """The handler answered: it returned or it raised."""
 
@@ -62,6 +66,10 @@ class HandlerInfo(NamedTuple):
     functions: tuple[str, ...]
     constants: dict[str, Any]
     protocol: int
+    capabilities: frozenset[str] = frozenset()
+
+    def has(self, capability: str) -> bool:
+        return capability in self.capabilities
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -72,4 +80,4 @@ class HandlerInfo(NamedTuple):
         }
 
 
-Command = SendFrame | SetTimer | ClearTimer | CloseInput | Ready | CallEnded | Fault | Closed
+Command = SendFrame | SetTimer | ClearTimer | CloseInput | Ready | Renewed | CallEnded | Fault | Closed

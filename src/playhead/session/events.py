@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from playhead.engine.windows import Feed
+from playhead.session.foreseen import Foreseen
+
 
 class Spawned(NamedTuple):
     """The handler's process runs."""
@@ -52,8 +55,33 @@ class CallWanted(NamedTuple):
     event: Any
 
 
+class CallAhead(NamedTuple):
+    """The daemon wants event `seq` handled after all that it has sent: it is sent, and begun with CallBegun.
+
+    `foreseen` says how it is answered by a handler that does as the tape says.
+    """
+
+    seq: int
+    fn: str
+    event: Any
+    window: dict[str, Any] | None = None
+    foreseen: Foreseen | None = None
+
+
+class CallBegun(NamedTuple):
+    """The first of the calls that were sent ahead is the one that the handler is in now."""
+
+    feed: Feed | None = None
+
+
 class CancelWanted(NamedTuple):
     """The daemon wants the open call to end."""
+
+
+class ResetWanted(NamedTuple):
+    """The daemon wants the handler as good as a fresh process that was told these constants."""
+
+    constants: dict[str, Any]
 
 
 class CloseWanted(NamedTuple):
@@ -68,7 +96,10 @@ Event = (
     | OutputEnded
     | TimerFired
     | CallWanted
+    | CallAhead
+    | CallBegun
     | CancelWanted
+    | ResetWanted
     | CloseWanted
 )
 EVENTS: tuple[type, ...] = (
@@ -79,6 +110,9 @@ EVENTS: tuple[type, ...] = (
     OutputEnded,
     TimerFired,
     CallWanted,
+    CallAhead,
+    CallBegun,
     CancelWanted,
+    ResetWanted,
     CloseWanted,
 )

@@ -7,6 +7,7 @@ runtime's.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
@@ -19,15 +20,20 @@ from playhead.errors import UsageError
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.answers import error_text, handler_info, outcome_in
+from playhead.session.foreseen import Sent, agreed, sent
 from playhead.session.questions import TESTIMONY, Questions
-from playhead.tape.model import Raised
+from playhead.session.whole import Other, Whole, whole
+from playhead.tape.model import Raised, Shape
 from playhead.wire import methods as wire
 from playhead.wire.framing import FRAME_BYTES
 from playhead.wire.message import Id, Malformed, Notification, Request, Stray, quoted
 from playhead.wire.peer import Peer, Reply
 
 STRAY_SAMPLES = 5
+WITHDRAW = Peer.notify("withdraw", {})
 HELD_MS = 1000
+# What a `handle` has around its params, and more than that.
+HANDLE_BYTES = 128
 
 
 class State(Enum):
@@ -35,6 +41,7 @@ class State(Enum):
     INITIALIZING = "initializing"
     READY = "ready"
     CALLING = "calling"
+    RESETTING = "resetting"
     CLOSING = "closing"
     CLOSED = "closed"
     FAULTED = "faulted"
@@ -52,11 +59,14 @@ class SessionOptions(NamedTuple):
     # The session of a client of `playhead serve` in which the handler is called: every message carries it, and who is
     # who has been said.
     session: int | None = None
+    # The capabilities that are offered.
+    offers: tuple[str, ...] = ("window", "reset")
 
 
 class _Asked(Enum):
     INITIALIZE = "initialize"
     HANDLE = "handle"
+    RESET = "reset"
     SHUTDOWN = "shutdown"
 
 
@@ -73,6 +83,12 @@ class HandlerSession:
         self._head: Head | None = None
         self._seq = -1
         self._cancelled = False
+        # The id of the `handle` that the handler is in.
+        self._current: Id | None = None
+        # Calls that were sent and are not begun.
+        self._ahead: deque[Sent] = deque()
+        # Whether the handler takes windows: then it reports what it took.
+        self._windows = False
         # The last `handle` that was answered: its id and its event.
         self._answered: tuple[Id | None, int] = (None, -1)
         self._questions = Questions(unexpected)
@@ -100,11 +116,57 @@ class HandlerSession:
         late = [f"event {seq}: {held}" for seq in self.released_late]
         return late + [f"{count} {what}" for count, what in counted if count]
 
+    @property
+    def ahead(self) -> int:
+        """How many calls were sent and are not begun."""
+        return len(self._ahead)
+
     def use(self, head: Head) -> None:
         self._head = head
 
+    def count_anew(self) -> None:
+        """Another tape begins: what was put up with so far belongs to the one before."""
+        self._stray_lines = 0
+        self._stray_samples.clear()
+        self._questions.refused = self.unknown_notifications = 0
+        self.released_late = []
+
+    def agree(self, lines: deque[Any]) -> tuple[int, bool]:
+        """How many of the calls sent ahead the next lines answer as foreseen, and whether the line after them does not.
+
+        What they answer is taken off; no head was asked anything.
+        """
+        if self._state is not State.READY:
+            return 0, True
+        done, other = agreed(self._ahead, lines)
+        for call in done:
+            self._peer.answered(call.id)
+        if done:
+            self._answered = (done[-1].id, done[-1].seq)
+        return len(done), other
+
     def step(self, event: on.Event) -> list[do.Command]:
         return self._row[type(event)](self, event)
+
+    def whole(self, lines: deque[Any], holds: Callable[[Shape], bool]) -> Whole | Other:
+        """The first of the calls sent ahead, if the next lines have all of it and `holds` says that it may be so.
+
+        Its lines are taken off then; no head was asked anything.
+        """
+        if self._state is not State.READY or not self._ahead:
+            return "another"
+        call = self._ahead[0]
+        found = whole(lines, call)
+        if isinstance(found, str):
+            return found
+        if not holds(found.shape):
+            return "another"
+        for _ in range(found.lines):
+            lines.popleft()
+        self._ahead.popleft()
+        self._peer.answered(call.id)
+        self._answered = (call.id, call.seq)
+        return found
 
     def _enter(self, state: State) -> None:
         self._state = state
@@ -117,7 +179,7 @@ class HandlerSession:
         params = {
             "protocol": max(wire.PROTOCOL_VERSIONS),
             "daemon": {"name": "playhead", "version": self._options.version},
-            "capabilities": {},
+            "capabilities": dict.fromkeys(self._options.offers, True),
             "limits": {"frameBytes": FRAME_BYTES, "depth": jsontext.MAX_DEPTH},
             "constants": self._options.constants or {},
         }
@@ -134,10 +196,37 @@ class HandlerSession:
         frame = self._peer.request("handle", params, _Asked.HANDLE)
         if len(frame) > FRAME_BYTES + 1:
             raise UsageError(f"event {event.seq} makes a frame of {len(frame):,} bytes; the limit is {FRAME_BYTES:,}")
+        self._current = self._peer.last_id
         out: list[do.Command] = [do.SendFrame(frame)]
         if self._options.call_ms:
             out.append(do.SetTimer("call", self._options.call_ms))
         return out
+
+    def _call_ahead(self, event: on.CallAhead) -> list[do.Command]:
+        params = {"call": event.seq, "fn": event.fn, "event": event.event, "seq": event.seq}
+        foreseen = event.foreseen
+        if event.window:
+            params["window"] = event.window
+        text = jsontext.dumps_read(params)
+        if len(text) > FRAME_BYTES - HANDLE_BYTES and event.window:
+            # It may be asked for: each answer in a frame of its own.
+            del params["window"]
+            text, foreseen = jsontext.dumps_read(params), None
+        frame = self._peer.request("handle", text, _Asked.HANDLE)
+        if len(frame) > FRAME_BYTES + 1:
+            raise UsageError(f"event {event.seq} makes a frame of {len(frame):,} bytes; the limit is {FRAME_BYTES:,}")
+        self._ahead.append(sent(self._peer.last_id, event.seq, foreseen))
+        return [do.SendFrame(frame)]
+
+    def _call_begun(self, event: on.CallBegun) -> list[do.Command]:
+        assert self._head is not None
+        self._enter(State.CALLING)
+        call = self._ahead.popleft()
+        self._current = call.id
+        self._seq = call.seq
+        self._cancelled = False
+        self._questions.begin(self._head, call.seq, event.feed)
+        return [do.SetTimer("call", self._options.call_ms)] if self._options.call_ms else []
 
     def _cancel_wanted(self, event: on.CancelWanted) -> list[do.Command]:
         if self._cancelled:
@@ -153,7 +242,16 @@ class HandlerSession:
         """What is still to be said where the call failed and the conversation goes on: nothing that it asked waits."""
         return [self._cancel_frame(), *self._questions.end()]
 
+    def _reset_wanted(self, event: on.ResetWanted) -> list[do.Command]:
+        self._enter(State.RESETTING)
+        frame = self._peer.request("reset", {"constants": event.constants}, _Asked.RESET)
+        # It does what a fresh process does while it starts, and may take as long.
+        return [do.SetTimer("reset", self._options.start_ms), do.SendFrame(frame)]
+
     def _close_wanted(self, event: on.CloseWanted) -> list[do.Command]:
+        if self._ahead:
+            # It would see to them first.
+            return self._close_at_once(event)
         self._enter(State.CLOSING)
         frame = self._peer.request("shutdown", {}, _Asked.SHUTDOWN)
         return [do.SetTimer("close", self._options.close_ms), do.SendFrame(frame)]
@@ -184,6 +282,8 @@ class HandlerSession:
                 return self._reply(message)
             case Notification(method, params):
                 self._notification(method, params)
+                if self._questions.broken is not None:
+                    return self._broke(self._questions.broken)
                 return self._quiet_again()
             case Stray(text):
                 self._stray(text)
@@ -203,9 +303,12 @@ class HandlerSession:
         if self._state is State.INITIALIZING:
             error = {"code": wire.NOT_INITIALIZED, "message": "initialize has not been answered yet"}
             return [do.SendFrame(Peer.error(request.id, error))]
+        withdrawn = self._questions.withdraw(request)
         frames = self._questions.ask(request)
         if self._questions.broken is not None:
             return self._broke(self._questions.broken)
+        if withdrawn:
+            frames = [WITHDRAW, *([frames] if isinstance(frames, bytes) else frames)]
         if isinstance(frames, bytes):
             return [do.SendFrame(frames)] if not self._held_timer else [do.SendFrame(frames), *self._quiet_again()]
         return [*map(do.SendFrame, frames), *self._quiet_again()]
@@ -221,7 +324,9 @@ class HandlerSession:
         return []
 
     def _notification(self, method: str, params: Any) -> None:
-        if type(params) is dict and (method == "escaped" or method in TESTIMONY):
+        if method == "asked" and self._windows:
+            self._questions.took(params)
+        elif type(params) is dict and (method == "escaped" or method in TESTIMONY):
             self._questions.say(method, params)
         else:
             self.unknown_notifications += 1
@@ -241,6 +346,8 @@ class HandlerSession:
                 return self._initialized(reply)
             case _Asked.HANDLE:
                 return self._handled(reply)
+            case _Asked.RESET:
+                return self._reset(reply)
 
     def _initialized(self, reply: Reply[_Asked]) -> list[do.Command]:
         if reply.error is not None:
@@ -248,10 +355,13 @@ class HandlerSession:
         info = handler_info(reply.result)
         if isinstance(info, str):
             return self._broke(f"its answer to initialize cannot be used: {info}")
+        self._windows = info.has("window") and "window" in self._options.offers
         self._enter(State.READY)
         return [do.ClearTimer("start"), do.Ready(info)]
 
     def _handled(self, reply: Reply[_Asked]) -> list[do.Command]:
+        if reply.id != self._current:
+            return self._broke(f"answered request {reply.id} before {self._current}: calls run in the order sent")
         if reply.error is not None:
             return self._broke(f"answered handle with a fault of the machinery: {error_text(reply.error)}")
         outcome = outcome_in(reply.result)
@@ -269,6 +379,13 @@ class HandlerSession:
             out.append(do.ClearTimer("call"))
         out.append(do.CallEnded(outcome))
         return out
+
+    def _reset(self, reply: Reply[_Asked]) -> list[do.Command]:
+        if reply.error is not None:
+            # Nothing to judge it by: whoever wanted to keep it takes another one.
+            return self._fault("crash", f"the handler could not be reset: {error_text(reply.error)}")
+        self._enter(State.READY)
+        return [do.ClearTimer("reset"), do.Renewed()]
 
     # --- faults ---
 
@@ -291,7 +408,11 @@ class HandlerSession:
         if self._state is State.CLOSING:
             self._enter(State.CLOSED)
             return [do.Closed()]
-        when = {State.INITIALIZING: " before it answered initialize", State.CALLING: " before it answered"}
+        when = {
+            State.INITIALIZING: " before it answered initialize",
+            State.CALLING: " before it answered",
+            State.RESETTING: " before it answered reset",
+        }
         return self._fault(
             "crash", f"the handler ended ({event.status}){when.get(self._state, '')}", status=event.status
         )
@@ -316,6 +437,10 @@ class HandlerSession:
                     f"the handler did not answer within {self._options.call_ms / 1000:g} s",
                     hint="--timeout gives a call more time",
                 )
+            case "reset" if self._state is State.RESETTING:
+                return self._fault(
+                    "timeout", f"the handler did not answer reset within {self._options.start_ms / 1000:g} s"
+                )
             case "start" if self._state is State.INITIALIZING:
                 return self._fault(
                     "timeout",
@@ -334,9 +459,10 @@ class HandlerSession:
         seq: int | None = None,
     ) -> list[do.Command]:
         before_ready = self._state in (State.NEW, State.INITIALIZING)
+        # A fault of an event that is over is of none of the questions of the one that is open.
+        ask = self._questions.asked if seq is None else None
         if seq is None and self._state is State.CALLING:
             seq = self._seq
-        ask = self._questions.asked
         self._enter(State.FAULTED)
         divergence = Divergence(kind, message, seq=seq, call=seq, ask=ask, status=status, hint=hint)
         return [do.Fault(divergence, before_ready)]
@@ -355,7 +481,10 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
+        on.CallAhead: _S._illegal,
+        on.CallBegun: _S._illegal,
         on.CancelWanted: _S._illegal,
+        on.ResetWanted: _S._illegal,
         on.CloseWanted: _S._close_at_once,
     },
     State.INITIALIZING: {
@@ -366,7 +495,10 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._timer,
         on.CallWanted: _S._illegal,
+        on.CallAhead: _S._illegal,
+        on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
+        on.ResetWanted: _S._illegal,
         on.CloseWanted: _S._close_at_once,
     },
     State.READY: {
@@ -377,7 +509,10 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._already,
         on.CallWanted: _S._call_wanted,
+        on.CallAhead: _S._call_ahead,
+        on.CallBegun: _S._call_begun,
         on.CancelWanted: _S._already,
+        on.ResetWanted: _S._reset_wanted,
         on.CloseWanted: _S._close_wanted,
     },
     State.CALLING: {
@@ -388,7 +523,24 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._timer,
         on.CallWanted: _S._illegal,
+        on.CallAhead: _S._call_ahead,
+        on.CallBegun: _S._illegal,
         on.CancelWanted: _S._cancel_wanted,
+        on.ResetWanted: _S._illegal,
+        on.CloseWanted: _S._close_at_once,
+    },
+    State.RESETTING: {
+        on.Spawned: _S._illegal,
+        on.LineReceived: _S._line,
+        on.FrameRefused: _S._frame_refused,
+        on.ProcessEnded: _S._ended,
+        on.OutputEnded: _S._output_ended,
+        on.TimerFired: _S._timer,
+        on.CallWanted: _S._illegal,
+        on.CallAhead: _S._illegal,
+        on.CallBegun: _S._illegal,
+        on.CancelWanted: _S._already,
+        on.ResetWanted: _S._illegal,
         on.CloseWanted: _S._close_at_once,
     },
     State.CLOSING: {
@@ -399,7 +551,10 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._already,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
+        on.CallAhead: _S._illegal,
+        on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
+        on.ResetWanted: _S._illegal,
         on.CloseWanted: _S._already,
     },
     State.CLOSED: {
@@ -410,7 +565,10 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._already,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
+        on.CallAhead: _S._illegal,
+        on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
+        on.ResetWanted: _S._illegal,
         on.CloseWanted: _S._closed_already,
     },
     State.FAULTED: {
@@ -421,7 +579,10 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._already,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
+        on.CallAhead: _S._illegal,
+        on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
+        on.ResetWanted: _S._illegal,
         on.CloseWanted: _S._closed_already,
     },
 }

@@ -16,6 +16,7 @@ from playhead.engine.determinism import check_draw
 from playhead.engine.diff import shorten
 from playhead.engine.divergence import Diverged, Divergence
 from playhead.engine.heads import HELD, PRODUCE, Answer, Head, NoSuchAsk
+from playhead.engine.windows import Feed, Took
 from playhead.wire import methods as wire
 from playhead.wire.dispatch import LATER, Dispatcher, RpcError
 from playhead.wire.message import Id, Request
@@ -32,6 +33,8 @@ class Questions:
         # Made with the first question: a handler that asks nothing loads no dispatcher.
         self._dispatcher: Dispatcher | None = None
         self._head: Head | None = None
+        # What the handler holds that it did not ask for.
+        self._feed: Feed | None = None
         self._call: int | None = None
         self._cancelled = False
         # Requests that wait for their answer: the head's number of the ask -> id.
@@ -55,8 +58,9 @@ class Questions:
         """Whether an answer is held that somebody still waits for."""
         return self._call is not None and not self._cancelled and self._head is not None and self._head.held
 
-    def begin(self, head: Head, call: int) -> None:
+    def begin(self, head: Head, call: int, feed: Feed | None = None) -> None:
         self._head = head
+        self._feed = feed
         self._call = call
         self._cancelled = False
         self._open = {}
@@ -94,6 +98,62 @@ class Questions:
         assert head is not None
         released = self._released(head.released())
         return released if frame is None else [frame, *released]
+
+    def withdraw(self, request: Request) -> bool:
+        """Whether the handler has to give back what it holds, since the question takes from the same source."""
+        feed, method, params = self._feed, request.method, request.params
+        if feed is None or (method != "random" and method != "now"):
+            return False
+        # A question that is refused takes nothing: what the handler holds stays good.
+        if type(params) is not dict or self._cancelled or params.get("call") != self._call:
+            return False
+        if method == "now" and params.get("clock", "wall") != "wall":
+            return False
+        return feed.withdraw(method, params.get("draw", "float") == "float")
+
+    def took(self, params: Any) -> None:
+        """The handler's report of what it took from its feed, and of what it does that nobody waits for."""
+        asks = params.get("asks") if type(params) is dict else None
+        if type(asks) is not list or not all(map(_is_item, asks)):
+            self.broken = "its report of what it took cannot be used: asks is an array of objects with m and p"
+            return
+        if self._call is None or type(params.get("call")) is not int or params["call"] != self._call:
+            # What it took is gone from what it holds, and nobody knows which question had it.
+            self.broken = "reports what it took in a call that is not open"
+            return
+        head, feed = self._head, self._feed
+        assert head is not None
+        try:
+            for item in asks:
+                self._took(head, feed, item["m"], item.get("p", _NO_PARAMS))
+        except Took as what:
+            self.broken = f"reports that it took {what}, which it was not given"
+        except (wire.InvalidParams, RpcError) as error:
+            self.broken = f"its report of what it took cannot be used: {error}"
+
+    def _took(self, head: Head, feed: Feed | None, method: str, params: dict[str, Any]) -> None:
+        if method == "respond.settle":
+            self._settle({**params, "call": self._call})
+            return
+        if feed is None:
+            raise Took(f"an answer to {method[:80]!r}")
+        if head.asked != self._asks - len(self._skipped):
+            self._note_skipped()
+        self._asks += 1
+        lane = wire.optional_text(params, "lane") if "lane" in params else None
+        try:
+            if method == "now":
+                feed.now(head, lane)
+            elif method == "random":
+                feed.random(head, lane)
+            elif method == "respond":
+                args, kwargs = wire.arguments(params) if "args" in params or "kwargs" in params else (None, None)
+                feed.respond(head, wire.text(params, "key"), args, kwargs, lane)
+            else:
+                raise wire.InvalidParams(f"no question {method[:80]!r}")
+        except Diverged:
+            # The head keeps what diverged; the handler has had its answer.
+            return
 
     def release_one(self) -> list[bytes]:
         """The answer that waits longest in the recorded order, out of turn."""
@@ -210,6 +270,11 @@ class Questions:
         return self._head
 
 
+def _is_item(item: Any) -> bool:
+    return type(item) is dict and type(item.get("m")) is str and type(item.get("p", _NO_PARAMS)) is dict
+
+
+_NO_PARAMS: dict[str, Any] = {}
 # As JSON text: these go out once for every question.
 _PRODUCE = b'{"produce":true}'
 _DONE = b"{}"

@@ -35,15 +35,21 @@ class Peer(Generic[Tag]):
         self._sent = 0
         self._pending: dict[Id, Tag] = {}
 
-    def request(self, method: str, params: dict[str, Any], tag: Tag) -> bytes:
-        """A request frame; its id is the next number."""
+    def request(self, method: str, params: dict[str, Any] | bytes, tag: Tag) -> bytes:
+        """A request frame; its id is the next number. `params` may be JSON text already."""
         self._sent = next(self._ids)
         self._pending[self._sent] = tag
-        return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}\n' % (
-            self._sent,
-            method.encode(),
-            jsontext.dumps(params),
-        )
+        text = params if type(params) is bytes else jsontext.dumps(params)
+        return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}\n' % (self._sent, method.encode(), text)
+
+    @property
+    def last_id(self) -> int:
+        """The id of the last request."""
+        return self._sent
+
+    def answered(self, message_id: int) -> None:
+        """A request of ours was answered by a line that was not given to `receive`."""
+        del self._pending[message_id]
 
     @staticmethod
     def notify(method: str, params: dict[str, Any]) -> bytes:
