@@ -3,6 +3,7 @@
     python -m bench                     every figure; writes docs/benchmarks/results.json and README.md
     python -m bench calls.python help   these alone; the others in results.json stay as they are
     python -m bench --full memory       a million events (an hour or less, some 6 GB of disk for as long)
+    python -m bench --full growth       ten million events (some 35 GB of disk for as long)
     python -m bench --quick             fewer runs, to look at; writes nothing
     python -m bench --check             the ratios that hold on a busy machine, against their bars; writes nothing
 
@@ -25,9 +26,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import attached, calls, memory, micro, report, startup
+from bench import attached, beside, calls, canonical, events, growth, memory, micro, peers, report, startup, whole
 from bench.machine import load, machine, versions
-from bench.measure import Figure, Size
+from bench.measure import Figure, Missing, Size
 from playhead.__main__ import relax_collector
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
@@ -54,11 +55,24 @@ def _profile_verify(language: str, figure: Figure, folder: Path) -> str:
 
 def _groups() -> dict[str, Group]:
     groups: dict[str, Group] = {}
+    for how in events.TITLES:
+        groups[f"events.{how}"] = Group(
+            partial(events.events, how), how == "replayed", True, partial(events.profile, how)
+        )
+    for language in ("python", "node"):
+        node = language == "node"
+        groups[f"peers.{language}"] = Group(partial(beside.xag, language), not node, node)
+    groups["peers.temporal"] = Group(beside.temporal, True)
     for language in ("python", "node"):
         node = language == "node"
         groups[f"calls.{language}"] = Group(
             partial(calls.calls, language), True, node, partial(_profile_calls, language)
         )
+    groups["whole"] = Group(whole.ten_thousand, needs_node=True)
+    groups["many.workers"] = Group(whole.workers)
+    groups["many.reuse"] = Group(whole.reuse)
+    groups["growth"] = Group(growth.growth)
+    groups["version"] = Group(startup.version, True, profile=lambda figure, folder: startup.profile(["--version"]))
     groups["help"] = Group(startup.help_, True, profile=lambda figure, folder: startup.profile(["--help"]))
     for language in ("python", "node"):
         node = language == "node"
@@ -67,12 +81,11 @@ def _groups() -> dict[str, Group]:
         )
     groups["memory"] = Group(memory.memory)
     for language in ("python", "node"):
-        groups[f"events.{language}"] = Group(partial(calls.events, language), needs_node=language == "node")
-    for language in ("python", "node"):
         groups[f"attached.{language}"] = Group(
             partial(attached.attached, language), True, language == "node", partial(attached.profile, language)
         )
     groups["attached.memory"] = Group(attached.daemon_memory)
+    groups["canonical"] = Group(canonical.canonical, True, needs_node=True)
     groups["micro"] = Group(micro.micro)
     return groups
 
@@ -94,7 +107,7 @@ def main(arguments: list[str]) -> int:
         "measuredAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "size": size,
         "machine": machine(),
-        "versions": versions(),
+        "versions": {**versions(), **peers.versions()},
         "load": {"before": load()},
         "skipped": [],
     }
@@ -138,7 +151,7 @@ def _measure(
         figures = group.measure(size, folder)
         if check:
             figures = [replace(each, bar=each.bar if each.bar and each.bar.busy else None) for each in figures]
-    except (memory.NoRoom, attached.Missing) as error:
+    except (memory.NoRoom, Missing) as error:
         skipped.append({"name": name, "reason": str(error)})
         return [], []
     missed = [figure for figure in figures if figure.ok is False]
@@ -162,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     for size, text in (
         ("tiny", "as little as shows that it works"),
         ("quick", "fewer runs"),
-        ("full", "more runs; memory over a million events"),
+        ("full", "more runs; memory over a million events, growth to ten million"),
     ):
         sizes.add_argument(f"--{size}", dest="size", action="store_const", const=size, help=text)
     parser.add_argument("--check", action="store_true", help="hold the ratios that are safe on a busy machine")

@@ -29,7 +29,7 @@ from typing import IO, Any
 
 from bench import memory, processes
 from bench.handlers.event import account
-from bench.measure import Bar, Figure, Size, compared
+from bench.measure import Bar, Figure, Missing, Size, compared
 
 APPLICATIONS = Path(__file__).resolve().parent / "applications"
 CLIENTS = APPLICATIONS.parent.parent / "clients"
@@ -89,10 +89,6 @@ WORLDS = {
         ),
     ),
 }
-
-
-class Missing(Exception):
-    """What is compared with is not installed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a context call costs: beside a bare ping-pong, in microseconds; and events a second, with three calls each.
+"""What a context call costs that is asked for, with no window: beside a bare ping-pong, in microseconds.
 
 A call's cost is a slope: events that ask FEW times and events that ask MANY times take turns, and the difference of
 their times is divided by the difference of their calls. The start of the handler and the cost of an event cancel. The
@@ -31,8 +31,7 @@ _SIZES = {
 # Some thousand calls of each kind: a figure is of code that the interpreters have had time to specialize or compile.
 WARM_UP_PAIRS = {"tiny": 2, "quick": 8, "normal": 8, "full": 8}
 STRETCHES = 5
-MOST_PING_PONGS = 8
-_EVENTS = {"tiny": 50, "quick": 500, "normal": 3000, "full": 10_000}
+MOST_PING_PONGS = 7
 _TITLES = {"recorded": "recorded from seeded sources", "replayed": "replayed"}
 
 
@@ -48,9 +47,9 @@ def calls(language: str, size: Size, folder: Path) -> list[Figure]:
         for _ in range(rounds):
             # Stretches of the ping-pong before each run, each about as long as an event: A B A C A B A C ...
             pings += [ping_pong.microseconds(exchanges) for _ in range(STRETCHES)]
-            taken["recorded"].append(runs.record(events, recording, handler))
+            taken["recorded"].append(runs.asked("recorded", events, recording, handler))
             pings += [ping_pong.microseconds(exchanges) for _ in range(STRETCHES)]
-            taken["replayed"].append(runs.verify(recording, handler))
+            taken["replayed"].append(runs.asked("replayed", events, recording, handler))
     figures = []
     for clock, more in (("", ""), (".cpu", ", on a core")):
         ping = Figure(
@@ -85,40 +84,15 @@ def _call_figure(
     return compared(figure, ping, Bar("ratio", MOST_PING_PONGS, busy=bool(clock)) if kind == "mixed" else None)
 
 
-def events(language: str, size: Size, folder: Path) -> list[Figure]:
-    """Events a second, with three context calls each, as a user would run them."""
-    count = _EVENTS[size]
-    handler = runs.handler_file(language, "event")
-    log = runs.write_events(folder / "log.jsonl", runs.log_events(count))
-    recording = folder / "log.json"
-    rates: dict[str, list[float]] = {how: [] for how in _TITLES}
-    for _ in range(1 if size == "tiny" else 3):
-        rates["recorded"].append(_rate(runs.record(log, recording, handler).wall))
-        rates["replayed"].append(_rate(runs.verify(recording, handler).wall))
-    return [
-        Figure(
-            f"events.{language}.{how}",
-            f"events a second, {_TITLES[how]}, {language.title()}: three context calls each",
-            "events/s",
-            tuple(values),
-            more={"events": count},
-        )
-        for how, values in rates.items()
-    ]
-
-
 def profile(language: str, how: str, folder: Path) -> str:
     """Where the daemon's side spends its time: the first 15 functions, by the time in themselves."""
     handler = runs.handler_file(language, "asks")
     log = runs.write_events(folder / "profiled.jsonl", [{"kind": "mixed", "n": 300}] * 20)
     recording = folder / "profiled.json"
-    runs.record(log, recording, handler)
+    runs.record(log, recording, runs.options(handler))
     profiler = cProfile.Profile()
     with on_one_core():
-        if how == "recorded":
-            profiler.runcall(runs.record, log, recording, handler)
-        else:
-            profiler.runcall(runs.verify, recording, handler)
+        profiler.runcall(runs.asked, how, log, recording, handler)
     shown = io.StringIO()
     pstats.Stats(profiler, stream=shown).sort_stats("tottime").print_stats(15)
     return f"20 events of 300 calls, {how}, {language}\n{shown.getvalue()}"
@@ -136,8 +110,3 @@ def _slope(stamps: list[float], kind: int, many: int, warm_up: int) -> float:
     few = statistics.median(stamps[first] - stamps[first - 1] for first in firsts)
     most = statistics.median(stamps[first + 1] - stamps[first] for first in firsts)
     return (most - few) / (many - FEW) * 1e6
-
-
-def _rate(stamps: list[float]) -> float:
-    # From the end of the first event on: the start of the handler is another figure.
-    return (len(stamps) - 1) / (stamps[-1] - stamps[0])

@@ -14,18 +14,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 Size = Literal["tiny", "quick", "normal", "full"]
+Result = TypeVar("Result")
+
+
+class Missing(Exception):
+    """What is compared with is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The most that a figure's `ratio`, or its `median`, may be. `busy`: it stands on a busy machine too."""
+    """The most, or the least, that a figure's `ratio` or `median` may be. `busy`: it stands on a busy machine too."""
 
     of: Literal["ratio", "median"]
-    most: float
+    most: float | None = None
     busy: bool = False
+    least: float | None = None
+
+    def kept(self, value: float) -> bool:
+        return (self.most is None or value <= self.most) and (self.least is None or value >= self.least)
+
+    def to_json(self) -> dict[str, Any]:
+        limits = {"most": self.most, "least": self.least}
+        return {"of": self.of, **{name: rounded(limit) for name, limit in limits.items() if limit is not None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,7 @@ class Figure:
         if self.bar is None:
             return None
         value = self.ratio if self.bar.of == "ratio" else self.median
-        return value is not None and value <= self.bar.most
+        return value is not None and self.bar.kept(value)
 
     def to_json(self) -> dict[str, Any]:
         shown: dict[str, Any] = {
@@ -68,7 +81,7 @@ class Figure:
         if self.ratio is not None:
             shown["ratio"] = rounded(self.ratio)
         if self.bar is not None:
-            shown["must"] = {"of": self.bar.of, "most": self.bar.most}
+            shown["must"] = self.bar.to_json()
             shown["ok"] = self.ok
         return {**shown, **({"more": dict(self.more)} if self.more else {})}
 
@@ -87,17 +100,46 @@ def compared(figure: Figure, other: Figure, bar: Bar | None = None, **more: Any)
     )
 
 
+def times(name: str, title: str, figure: Figure, other: Figure, bar: Bar | None = None) -> Figure:
+    """How many times `other`'s value `figure`'s is, turn by turn; a bar holds the median of these."""
+    ratios = tuple(one / two for one, two in zip(figure.runs, other.runs, strict=True))
+    return Figure(name, title, "times", ratios, beside=f"{figure.name} to {other.name}", bar=bar)
+
+
 def rounded(number: float) -> float | int:
     """Four digits that count: more of them would be noise."""
     value = float(f"{number:.4g}")
     return int(value) if value.is_integer() else value
 
 
-def in_turns(rounds: int, subjects: Sequence[Callable[[], float]]) -> list[tuple[float, ...]]:
-    """The results of each subject, called in turns; one turn before them warms the caches and is not kept."""
-    for subject in subjects:
-        subject()
-    kept: list[list[float]] = [[] for _ in subjects]
+class Took(NamedTuple):
+    """Some events: the seconds they took by the clock, and in the time of all processes involved on a core."""
+
+    events: int
+    seconds: float
+    cpu: float
+    # Of `cpu`, what a handler's process has of it.
+    of_handler: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return self.events / self.seconds
+
+    @property
+    def rate_on_core(self) -> float:
+        """Events a second on a core that nobody else wants."""
+        return self.events / self.cpu
+
+
+def in_turns(rounds: int, subjects: Sequence[Callable[[], Result]]) -> list[tuple[Result, ...]]:
+    """The results of each subject, called in turns; one turn before them warms the caches and is not kept.
+
+    One round is only to see that it works: it needs no warm caches.
+    """
+    if rounds > 1:
+        for subject in subjects:
+            subject()
+    kept: list[list[Result]] = [[] for _ in subjects]
     for _ in range(rounds):
         for results, subject in zip(kept, subjects, strict=True):
             results.append(subject())

@@ -41,12 +41,17 @@ class Peak:
     processes: int = 0
 
 
+def need_room(folder: Path, events: int, bytes_an_event: int) -> None:
+    """NoRoom where so many events do not fit."""
+    free, needed = shutil.disk_usage(folder).free, events * bytes_an_event
+    if free < needed:
+        raise NoRoom(f"{folder} has {free / MB:,.0f} MB free; {events:,} events need some {needed / MB:,.0f} MB")
+
+
 def memory(size: Size, folder: Path) -> list[Figure]:
     """The peak over recording and verifying few and many events, and how far they are apart."""
     fewer, more = _EVENTS[size]
-    free, needed = shutil.disk_usage(folder).free, more * DISK_BYTES_AN_EVENT
-    if free < needed:
-        raise NoRoom(f"{folder} has {free / MB:,.0f} MB free; {more:,} events need some {needed / MB:,.0f} MB")
+    need_room(folder, more, DISK_BYTES_AN_EVENT)
     figures = []
     peaks: dict[str, list[float]] = {"record": [], "verify": []}
     for count in (fewer, more):
@@ -108,9 +113,8 @@ def _peak(arguments: list[str], handler: Path, place: Path) -> Peak:
     return peak
 
 
-def watch(process: subprocess.Popen[bytes], handler: str, peak: Peak) -> None:
+def watch(process: subprocess.Popen[bytes], handler: str, peak: Peak, *, pause: float = SAMPLE_SECONDS) -> None:
     """Look at the process and what it started, but not at the handler, until it has ended."""
-    pause = SAMPLE_SECONDS
     while True:
         # A sample walks the page tables of what it looks at: rarer the longer it goes on, with 1 % of its time.
         before = time.monotonic()

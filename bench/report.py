@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from bench.plot import Line, plot
 
 RESULTS_VERSION = 1
 # The sizes whose results are worth keeping.
 LASTING = ("normal", "full")
+# Figures growth.COMMAND.WHAT.EVENTS, a picture for each WHAT.
+GROWTH = (
+    ("time", "seconds", "Time against length: start and end of the process included"),
+    ("memory", "MB", "Peak memory against length: the handler's is not counted"),
+)
 _HEAD = "<!-- Written by python -m bench from results.json: not to be edited. -->\n"
 _INTRO = """# Benchmarks
 
-What playhead costs. `make bench` measures it again and writes [results.json](results.json) and this page; a bar that a
-figure must keep stands beside it. Ratios are ratios of medians of runs that took turns with what they are compared
-with, on the same machine at the same time. They carry over to other machines better than times do.
+What playhead costs, beside what else records and replays. `make bench` measures it again and writes
+[results.json](results.json) and this page; a bar that a figure must keep stands beside it. Everything that is
+compared ran in turns with what it is compared with, on the same machine at the same time: ratios carry over to other
+machines better than times do.
 
-A context call is `ctx.now()`, `ctx.random()` or `ctx.respond()`, through the daemon and its tape; its cost is the slope
-between events that ask 30 and events that ask 300 times, with daemon and handler on one core. "On a core" counts only
-the time that the two had there, which is what the clock would say if nobody else wanted it. Recording, a `respond` is
-two messages each way: the question, and what the handler's producer came to. A handler's own start and end is
-measured with a driver of a few lines in place of playhead.
+An **event** is one `ctx.now()`, one `ctx.random()` and one `ctx.respond()` with an answer of some 300 bytes. What is
+timed begins at the end of the first event; starts are figures of their own. Each side runs on one core and left free,
+and is compared as it does best. "On a core" counts only the time that all processes of a run had there, which is what
+the clock would say if nobody else wanted it. The **harness in one Node process** is a recorder of the plainest kind,
+written for this page: lanes of answers, deep copies through JSON, a canonical text and its SHA-256. The flight
+recorders and Temporal's replayer are the released packages, in process, as their own documents use them; Temporal's
+history is written by hand, one activity after another, and replayed without its sandbox. Windows are playhead's
+default; "every answer asked for" is what a client without them gets.
 
-What a recorded effect costs an attached application is what calls that ask 20 times take above calls that ask nothing,
-less what they take above them where nothing is recorded; it is the application's side alone. Beside it stands another
-recorder of the same tape format with the same function and the same answers, its tape on the same disk. That one has
-all its work in the application; playhead has the rest in its daemon, whose own time is given too. All wait for the tape
-after every few calls, so neither puts off work to where it is not measured. In Node an effect is answered in a turn of
-its own unless it says otherwise.
+What a **context call** costs that is asked for is the slope between events that ask 30 and events that ask 300 times,
+with daemon and handler on one core and without windows. Recording, a `respond` is two messages each way: the
+question, and what the handler's producer came to. A handler's own start and end is measured with a driver of a few
+lines in place of playhead.
+
+What a recorded effect costs an **attached application** is what calls that ask 20 times take above calls that ask
+nothing, less what they take above them where nothing is recorded; it is the application's side alone. Beside it
+stands another recorder of the same tape format with the same function and the same answers, its tape on the same
+disk. That one has all its work in the application; playhead has the rest in its daemon, whose own time is given too.
+All wait for the tape after every few calls, so neither puts off work to where it is not measured. In Node an effect
+is answered in a turn of its own unless it says otherwise.
 """
 
 
@@ -82,7 +98,7 @@ def merged(
 
 def page(results: dict[str, Any]) -> str:
     """The page, from nothing but results.json."""
-    parts = [_HEAD, _INTRO]
+    parts = [_HEAD, _INTRO, *_bars(results), *_growth(results)]
     for number, run in enumerate(results["runs"]):
         figures = [figure for figure in results["figures"] if figure["run"] == number]
         parts.append("\n## " + ("Figures" if len(results["runs"]) == 1 else f"Run {number + 1}") + "\n\n")
@@ -90,11 +106,47 @@ def page(results: dict[str, Any]) -> str:
         parts.append("| What | Median | Least to most | Ratio | Must | |\n|---|--:|--:|--:|--:|---|\n")
         for figure in figures:
             parts.append(
-                f"| {figure['title']} | {_number(figure['median'])} {figure['unit']} | {_range(figure)} "
+                f"| {figure['title']} | {_value(figure)} | {_range(figure)} "
                 f"| {_number(figure['ratio']) if 'ratio' in figure else ''} | {_must(figure)} "
                 f"| {_kept(figure)} |\n"
             )
     return "".join(parts)
+
+
+def _bars(results: dict[str, Any]) -> Iterator[str]:
+    """Every figure that has one, in one table: what it must be, and what it is."""
+    barred = [figure for figure in results["figures"] if "must" in figure]
+    if not barred:
+        return
+    yield "\n## What must be, and what is\n\n| What | Must | Is | Beside | Run | |\n|---|--:|--:|---|--:|---|\n"
+    for figure in barred:
+        value = f"{_number(figure['ratio'])}×" if figure["must"]["of"] == "ratio" else _value(figure)
+        beside = f"`{figure['beside']}`" if "beside" in figure else ""
+        run = figure["run"] + 1
+        yield f"| {figure['title']} | {_must(figure)} | {value} | {beside} | {run} | {_kept(figure)} |\n"
+
+
+def _growth(results: dict[str, Any]) -> Iterator[str]:
+    found = plots(results)
+    if not found:
+        return
+    yield "\n## Time and memory against length\n\n"
+    yield from (f"![{title}]({name})\n" for name, (title, _) in found.items())
+
+
+def plots(results: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """The pictures of the page: the name of each file, its title and its text."""
+    found = {}
+    for what, unit, title in GROWTH:
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for figure in results["figures"]:
+            part = figure["name"].split(".")
+            if part[0] == "growth" and part[2] == what:
+                lines.setdefault(part[1], []).append((int(part[3]), figure["median"]))
+        if lines:
+            drawn = [Line(name, tuple(sorted(points))) for name, points in lines.items()]
+            found[f"growth-{what}.svg"] = (title, plot(title, "events on the tape", unit, drawn))
+    return found
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -110,9 +162,25 @@ def write(folder: Path, results: dict[str, Any]) -> None:
     text = json.dumps(results, indent=2, ensure_ascii=False) + "\n"
     (folder / "results.json").write_text(text, encoding="utf-8")
     (folder / "README.md").write_text(page(results), encoding="utf-8")
+    for name, (_, picture) in plots(results).items():
+        (folder / name).write_text(picture, encoding="utf-8")
 
 
-_GROUPS = ("calls", "help", "verify", "memory", "events", "attached", "micro")
+_GROUPS = (
+    "events",
+    "peers",
+    "whole",
+    "many",
+    "growth",
+    "calls",
+    "version",
+    "help",
+    "verify",
+    "memory",
+    "attached",
+    "canonical",
+    "micro",
+)
 
 
 def _order(name: str) -> int:
@@ -149,8 +217,15 @@ def _range(figure: dict[str, Any]) -> str:
 def _must(figure: dict[str, Any]) -> str:
     if "must" not in figure:
         return ""
-    unit = "×" if figure["must"]["of"] == "ratio" else f" {figure['unit']}"
-    return f"≤ {figure['must']['most']:g}{unit}"
+    must = figure["must"]
+    unit = "×" if must["of"] == "ratio" or figure["unit"] == "times" else f" {figure['unit']}"
+    return " and ".join(
+        f"{sign} {must[limit]:g}{unit}" for limit, sign in (("least", "≥"), ("most", "≤")) if limit in must
+    )
+
+
+def _value(figure: dict[str, Any]) -> str:
+    return f"{_number(figure['median'])}{'×' if figure['unit'] == 'times' else ' ' + figure['unit']}"
 
 
 def _kept(figure: dict[str, Any]) -> str:

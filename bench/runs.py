@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.measure import Took
 from bench.processes import child_running, cpu_seconds
 from playhead import recorder
 from playhead.daemon import Daemon
@@ -48,6 +50,48 @@ class Stamps:
             self.cpu.append(time.process_time() + cpu_seconds(self._pid))
 
 
+@dataclass(slots=True)
+class Span:
+    """From the first event that was done to the last of `count`: two looks at the clocks, whatever lies between them.
+
+    The start of the handler, the reading of its file and its end are other figures.
+    """
+
+    handler: Path
+    count: int
+    _first: Took | None = None
+    _last: Took | None = None
+    _pid: int | None = None
+
+    def add(self, done: int, *_: int) -> None:
+        if self._first is None:
+            self._first = self._look(done)
+        elif done >= self.count:
+            self._last = self._look(done)
+
+    def _look(self, done: int) -> Took:
+        cpu = of_handler = 0.0
+        if sys.platform == "linux":
+            if self._pid is None:
+                self._pid = child_running(os.getpid(), str(self.handler))
+                assert self._pid is not None
+            of_handler = cpu_seconds(self._pid)
+            cpu = time.process_time() + of_handler
+        return Took(done, time.perf_counter(), cpu, of_handler)
+
+    @property
+    def took(self) -> Took:
+        if self._first is None or self._last is None:
+            raise AssertionError(f"no first and last of {self.count} events were seen")
+        first, last = self._first, self._last
+        return Took(
+            last.events - first.events,
+            last.seconds - first.seconds,
+            last.cpu - first.cpu,
+            last.of_handler - first.of_handler,
+        )
+
+
 def handler_file(language: str, name: str) -> Path:
     return HANDLERS / (name + SUFFIXES[language])
 
@@ -69,33 +113,52 @@ def log_events(count: int) -> Iterable[dict[str, Any]]:
     return ({"n": n, "type": "charge", "amount": 50 + n % 2000, "id": f"evt_{n:010d}"} for n in range(count))
 
 
+def remove(path: Path) -> None:
+    """A file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def seeded() -> Sources:
     return seeded_sources(clock=stepping_clock(CLOCK_START_MS), random=seeded_random(SEED), otherwise=live_sources())
 
 
-def options(file: Path) -> HandlerOptions:
-    return HandlerOptions(command=tuple(handler_command(str(file))))
+def options(file: Path, *, windows: bool = True, pin: bool = True) -> HandlerOptions:
+    """The handler of that file: given answers ahead or asking for each, kept on the daemon's core or left free."""
+    return HandlerOptions(command=tuple(handler_command(str(file))), windows=windows, pin=pin)
 
 
-def record(events: Path, out: Path, handler: Path) -> Stamps:
-    """Record `events` to `out`; when each was on the tape."""
-    stamps = Stamps(handler)
+def unwatched(*_: int) -> None:
+    """For those who only want it done."""
+
+
+def record(events: Path, out: Path, handler: HandlerOptions, progress: Callable[[int], None] = unwatched) -> None:
+    """Record `events` to `out` from seeded sources."""
     with Daemon() as daemon:
         recorder.record(
             daemon,
             RecordOptions(ScenarioOptions(str(events)), out=out, force=True, clock_start=CLOCK_START_MS),
-            options(handler),
+            handler,
             seeded(),
-            progress=stamps.add,
+            progress=progress,
         )
-    return stamps
 
 
-def verify(recording: Path, handler: Path) -> Stamps:
-    """Verify `recording`; when each event was judged. It has to be green."""
-    stamps = Stamps(handler)
+def verify(recording: Path, handler: HandlerOptions, progress: Callable[[int, int], None] = unwatched) -> None:
+    """Verify `recording`. It has to be green."""
     with Daemon() as daemon:
-        _, verdict = daemon.verify(str(recording), options(handler), VerifyOptions(), progress=stamps.add)
+        _, verdict = daemon.verify(str(recording), handler, VerifyOptions(), progress=progress)
     if not verdict.ok:
         raise AssertionError(f"{recording} was not verified: {verdict.divergence}")
+
+
+def asked(how: str, events: Path, recording: Path, handler: Path) -> Stamps:
+    """`recording` recorded or replayed, every answer asked for; when each event was done."""
+    stamps = Stamps(handler)
+    if how == "recorded":
+        record(events, recording, options(handler, windows=False), stamps.add)
+    else:
+        verify(recording, options(handler, windows=False), stamps.add)
     return stamps

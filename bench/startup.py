@@ -1,6 +1,6 @@
-"""How long a user waits before anything happens: `playhead --help`, and `playhead verify` of three events.
+"""How long a user waits before anything happens: `playhead --version`, `--help`, and `verify` of three events.
 
-Both are laid beside `python -c pass` with the same interpreter. The handler's own start-up is what a driver of a few
+All are laid beside `python -c pass` with the same interpreter. The handler's own start-up is what a driver of a few
 lines needs to start its host, initialize it, shut it down and see it go.
 """
 
@@ -13,12 +13,15 @@ import time
 from pathlib import Path
 
 from bench import runs
-from bench.measure import Bar, Figure, Size, compared, in_turns, wall_ms
+from bench.measure import Bar, Figure, Size, compared, in_turns, times, wall_ms
 from playhead.runtime.hosts import handler_command
 
 PASS = (sys.executable, "-c", "pass")
+MOST_FOR_VERSION = 2
 MOST_FOR_HELP = 7
 MOST_FOR_VERIFY = 6
+# Of two interpreters that start and end: playhead's own, and the handler's.
+MOST_OF_TWO_STARTS = 3.5
 # No fewer than 15 runs where a bar is held.
 _RUNS = {"tiny": 2, "quick": 15, "normal": 21, "full": 41}
 _REQUESTS = (
@@ -27,14 +30,20 @@ _REQUESTS = (
 )
 
 
+def version(size: Size, folder: Path) -> list[Figure]:
+    """`playhead --version`."""
+    return _beside_pass(size, "version", "--version", MOST_FOR_VERSION)
+
+
 def help_(size: Size, folder: Path) -> list[Figure]:
     """`playhead --help`."""
-    shown, passed = in_turns(_RUNS[size], [lambda: wall_ms([*_command(), "--help"]), lambda: wall_ms(PASS)])
-    base = Figure("help.pass", "python -c pass, beside help", "ms", passed)
-    return [
-        base,
-        compared(Figure("help", "playhead --help", "ms", shown), base, Bar("ratio", MOST_FOR_HELP, busy=True)),
-    ]
+    return _beside_pass(size, "help", "--help", MOST_FOR_HELP)
+
+
+def _beside_pass(size: Size, name: str, option: str, most: float) -> list[Figure]:
+    shown, passed = in_turns(_RUNS[size], [lambda: wall_ms([*command(), option]), lambda: wall_ms(PASS)])
+    base = Figure(f"{name}.pass", f"python -c pass, beside {name}", "ms", passed)
+    return [base, compared(Figure(name, f"playhead {option}", "ms", shown), base, Bar("ratio", most, busy=True))]
 
 
 def verify(language: str, size: Size, folder: Path) -> list[Figure]:
@@ -42,11 +51,11 @@ def verify(language: str, size: Size, folder: Path) -> list[Figure]:
     handler = runs.charge(language)
     log = runs.write_events(folder / "three.jsonl", [{"amount": amount} for amount in (300, 1000, 50)])
     recording = folder / "three.json"
-    runs.record(log, recording, handler)
-    command = [*_command(), "verify", str(recording), "--handler", str(handler)]
+    runs.record(log, recording, runs.options(handler))
+    verifying = [*command(), "verify", str(recording), "--handler", str(handler)]
     host = handler_command(str(handler))
     whole, passed, own = in_turns(
-        _RUNS[size], [lambda: wall_ms(command), lambda: wall_ms(PASS), lambda: own_start_ms(host)]
+        _RUNS[size], [lambda: wall_ms(verifying), lambda: wall_ms(PASS), lambda: own_start_ms(host)]
     )
     base = Figure(f"verify.{language}.pass", "python -c pass, beside verify", "ms", passed)
     start = Figure(f"verify.{language}.own", f"a {language.title()} handler's own start and end", "ms", own)
@@ -63,9 +72,15 @@ def verify(language: str, size: Size, folder: Path) -> list[Figure]:
             beside=f"{base.name}, less {start.name}",
             ratio=left / base.median,
             bar=Bar("ratio", MOST_FOR_VERIFY, busy=True),
-            more={"ratioToBoth": round(verified.median / (base.median + start.median), 3)},
         ),
+        *([_of_two_starts(verified, base)] if language == "python" else []),
     ]
+
+
+def _of_two_starts(verified: Figure, base: Figure) -> Figure:
+    two = Figure(f"two of {base.name}", "", "ms", tuple(2 * run for run in base.runs))
+    title = f"{verified.title}: times two interpreters that start and end"
+    return times(f"{verified.name}.to-two-starts", title, verified, two, Bar("median", MOST_OF_TWO_STARTS, busy=True))
 
 
 def own_start_ms(host: list[str]) -> float:
@@ -97,7 +112,7 @@ def profile_verify(language: str, folder: Path) -> str:
     return profile(["verify", str(folder / "three.json"), "--handler", str(runs.charge(language))])
 
 
-def _command() -> list[str]:
+def command() -> list[str]:
     """The command as it is installed; in a checkout that is not, as a module."""
     installed = Path(sys.executable).with_name("playhead")
     return [str(installed)] if installed.is_file() else [sys.executable, "-m", "playhead"]

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench import report  # noqa: E402
 from bench.__main__ import GROUPS, main  # noqa: E402
-from bench.measure import Bar, Figure, compared  # noqa: E402
+from bench.measure import Bar, Figure, compared, times  # noqa: E402
 
 PAGES = ROOT / "docs" / "benchmarks"
 
@@ -57,7 +57,7 @@ FIGURE = {
     "properties": {
         "name": {"type": "string", "pattern": r"^[a-z_]+([.-][a-z0-9_-]+)*$"},
         "title": TEXT,
-        "unit": {"enum": ["µs", "ms", "MB", "bytes", "events/s"]},
+        "unit": {"enum": ["µs", "ms", "s", "MB", "ms/MB", "bytes", "events/s", "times"]},
         "median": NUMBER,
         "least": NUMBER,
         "most": NUMBER,
@@ -66,8 +66,10 @@ FIGURE = {
         "ratio": NUMBER,
         "must": {
             "type": "object",
-            "required": ["of", "most"],
-            "properties": {"of": {"enum": ["ratio", "median"]}, "most": NUMBER},
+            "required": ["of"],
+            "anyOf": [{"required": ["most"]}, {"required": ["least"]}],
+            "additionalProperties": False,
+            "properties": {"of": {"enum": ["ratio", "median"]}, "most": NUMBER, "least": NUMBER},
         },
         "ok": {"type": "boolean"},
         "more": {"type": "object"},
@@ -107,13 +109,55 @@ def bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def placed(prefix: str, *subjects: str) -> set[str]:
+    return {f"{prefix}.{subject}.{place}" for subject in subjects for place in ("pinned", "free")}
+
+
+def events_figures(how: str) -> set[str]:
+    subjects = ("harness", "python", "python.asking", "node", "node.asking")
+    ratios = ("to-harness", "to-asking", "asking.unpinned")
+    return placed(f"events.{how}", *subjects) | {
+        f"events.{how}.{language}.{ratio}" for language in ("python", "node") for ratio in ratios
+    }
+
+
+def peer_figures(language: str) -> set[str]:
+    return {
+        name
+        for how in ("recorded", "replayed")
+        for name in (*placed(f"peers.{language}.{how}", "xag", language), f"peers.{language}.{how}.to-xag")
+    }
+
+
+COUNTS = (100, 1000)
 FIGURES = {
+    "events.recorded": events_figures("recorded"),
+    "events.replayed": events_figures("replayed"),
+    "peers.python": peer_figures("python"),
+    "peers.node": peer_figures("node"),
+    "peers.temporal": placed("peers.temporal", "temporal", "python") | {"peers.temporal.to-temporal"},
+    "whole": {
+        f"whole.{how}.{name}"
+        for how in ("recorded", "replayed")
+        for name in ("harness", "python", "node", "python.to-harness", "node.to-harness")
+    },
+    "many.workers": {f"many.workers.{name}" for name in ("one", "two", "times")},
+    "many.reuse": {f"many.reuse.{name}" for name in ("one", "kept", "fresh", "times")},
+    "growth": {
+        f"growth.{command}.{what}"
+        for command in ("record", "verify", "convert", "show")
+        for what in (*(f"{kind}.{count}" for kind in ("time", "memory") for count in COUNTS), "grown.1000")
+    },
+    "version": {"version", "version.pass"},
+    "canonical": {
+        f"canonical.{name}{side}" for name in ("ascii", "floats", "unicode", "hard") for side in ("", ".node")
+    },
     "calls.python": {
         f"calls.python.{how}{kind}" for how in ("recorded", "replayed") for kind in ("", ".now", ".random", ".respond")
     }
     | {"calls.python.ping-pong"},
     "help": {"help", "help.pass"},
-    "verify.python": {"verify.python", "verify.python.own", "verify.python.pass"},
+    "verify.python": {"verify.python", "verify.python.own", "verify.python.pass", "verify.python.to-two-starts"},
     "memory": {
         "memory.record.100",
         "memory.verify.100",
@@ -122,7 +166,6 @@ FIGURES = {
         "memory.record.growth.300",
         "memory.verify.growth.300",
     },
-    "events.python": {"events.python.recorded", "events.python.replayed"},
     "attached.python": {
         f"attached.python.{what}{side}"
         for what in ("effect", "call")
@@ -144,27 +187,34 @@ FIGURES = {
 }
 
 
+PICTURES = {"growth": {"growth-time.svg", "growth-memory.svg"}}
+
+
 @pytest.mark.parametrize("group", FIGURES)
 def test_a_group_measures_its_figures_and_writes_them(group: str, tmp_path: Path) -> None:
     done = bench(tmp_path, group)
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
+    for missing in printed["runs"][0]["skipped"]:
+        pytest.skip(missing["reason"])
     check(printed)
     on_the_clock = {figure["name"] for figure in printed["figures"] if not figure["name"].endswith(".cpu")}
     assert on_the_clock == FIGURES[group]
     written = json.loads((tmp_path / "results.json").read_bytes())
     assert written == printed
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == report.page(written)
+    pictures = {path.name for path in tmp_path.glob("*.svg")}
+    assert pictures == set(report.plots(written)) == PICTURES.get(group, set())
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_the_groups_of_node_have_the_figures_of_python(tmp_path: Path) -> None:
-    done = bench(tmp_path, "calls.node", "verify.node", "events.node")
+    done = bench(tmp_path, "calls.node", "verify.node")
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     check(results)
     names = {figure["name"].replace("node", "python") for figure in results["figures"]}
-    expected = FIGURES["calls.python"] | FIGURES["verify.python"] | FIGURES["events.python"]
+    expected = FIGURES["calls.python"] | FIGURES["verify.python"] - {"verify.python.to-two-starts"}
     assert {name for name in names if not name.endswith(".cpu")} == expected
 
 
@@ -195,7 +245,8 @@ def test_an_attached_application_of_node_is_measured_however_its_effects_answer(
 
 
 def test_every_group_is_tested_here() -> None:
-    assert {name.replace("node", "python") for name in GROUPS} == set(FIGURES)
+    elsewhere = {"calls.node", "verify.node", "attached.node"}
+    assert set(GROUPS) - elsewhere == set(FIGURES)
 
 
 def test_an_unknown_figure_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,12 +263,21 @@ def test_an_unknown_figure_is_refused_with_the_known_ones(capsys: pytest.Capture
         (Bar("ratio", 1.9), (1, 4, 100), False),
         (Bar("median", 4), (1, 4, 100), True),
         (Bar("median", 3.9), (1, 4, 100), False),
+        (Bar("ratio", least=2), (1, 4, 100), True),
+        (Bar("ratio", least=2.1), (1, 4, 100), False),
+        (Bar("median", 5, least=4.1), (1, 4, 100), False),
         (None, (1, 4, 100), None),
     ],
 )
 def test_a_bar_holds_the_median_or_its_ratio(bar: Bar | None, runs: tuple[float, ...], ok: bool | None) -> None:
     base = Figure("base", "base", "ms", (1, 2, 3))
     assert compared(Figure("one", "one", "ms", runs), base, bar).ok is ok
+
+
+def test_times_are_of_the_same_turns() -> None:
+    one, two = Figure("one", "one", "ms", (2, 30, 4)), Figure("two", "two", "ms", (1, 10, 4))
+    found = times("of", "of", one, two, Bar("median", least=2))
+    assert (found.runs, found.median, found.ok, found.beside) == ((2, 3, 1), 2, True, "one to two")
 
 
 RUN_OF = {"size": "normal", "command": "first"}
@@ -265,3 +325,5 @@ def test_the_page_is_made_of_the_results() -> None:
     results = report.read(PAGES / "results.json")
     check(results)
     assert (PAGES / "README.md").read_text(encoding="utf-8") == report.page(results), "stale: run python -m bench"
+    drawn = {name: picture for name, (_, picture) in report.plots(results).items()}
+    assert {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.svg")} == drawn, "stale, as the page"
