@@ -1,12 +1,12 @@
 # Two commands do everything on a machine that has Python (3.11 or newer), Node and make:
-#   make demo    record an incident, verify it in two languages, catch a regression
+#   make demo    record an incident, verify it in every language found, catch a regression
 #   make test    the core tests (under 15 minutes on two cores)
 # They make .venv by themselves, from uv.lock.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types test-kills test-interpreters bench bench-check protocol docs clean check
+.PHONY: help demo test lint types test-kills test-interpreters test-languages bench bench-check protocol docs clean check
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -25,8 +25,9 @@ $(VENV)/.ready: pyproject.toml uv.lock
 	@$(RUN)/uv sync --quiet --frozen --python $(RUN)/python
 	@touch $@
 
-demo: $(VENV)/.ready ## Record an incident, verify it in two languages, catch a regression
+demo: $(VENV)/.ready ## Record an incident, verify it in every language found, catch a regression
 	@$(RUN)/playhead demo
+	@$(RUN)/python tools/port_check.py
 
 $(NODE_MODULES)/.ready: clients/node/package-lock.json
 	@cd clients/node && npm ci --silent --no-audit --no-fund
@@ -50,10 +51,13 @@ test-kills: $(VENV)/.ready ## Two web services under load, killed at 50 random m
 test-interpreters: $(VENV)/.ready $(NODE_MODULES)/.ready ## The core tests on every other Python found (3.11 and newer; the client from 3.9)
 	$(RUN)/python tools/interpreters.py
 
-bench-check: $(VENV)/.ready ## Hold the ratios that are safe on a noisy machine
+test-languages: $(VENV)/.ready ## Every client library: its own tests, and the protocol's conversations
+	$(RUN)/python tools/languages.py
+
+bench-check: $(VENV)/.ready $(NODE_MODULES)/.ready ## Hold the ratios that are safe on a noisy machine
 	$(RUN)/python -m bench --check
 
-bench: $(VENV)/.ready ## Measure; writes docs/benchmarks/results.json
+bench: $(VENV)/.ready $(NODE_MODULES)/.ready ## Measure, beside the peers; writes docs/benchmarks
 	$(RUN)/python -m bench
 
 protocol: $(VENV)/.ready ## Generate protocol/openrpc.json

@@ -196,7 +196,7 @@ def test_the_site_has_every_page_and_its_links_lead_to_files(tmp_path: Path) -> 
     wrong = [
         f"{page.relative_to(tmp_path)}: {target}"
         for page in written
-        for target in re.findall(r'href="([^"#]+)', page.read_text(encoding="utf-8"))
+        for target in re.findall(r'(?:href|src)="([^"#]+)', page.read_text(encoding="utf-8"))
         if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists()
     ]
     assert wrong == []

@@ -1,8 +1,9 @@
 """The layers of the package, held by reading every import there is: which may know which, and what none of them may.
 
 The rule in short: errors, jsontext, canonical and pointer know each other; tape knows those; engine those and tape;
-wire the first four alone; session all of these; runtime session and below; what stands on top knows everything. Up to
-and including session nothing reaches the world: no clock, no chance, no file, no process, no thread.
+wire the first four alone; session all of these; runtime session and below; corpus and conformance runtime and below;
+what stands on top knows everything. Up to and including session nothing reaches the world: no clock, no chance, no
+file, no process, no thread.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 CLIENT = ROOT / "clients" / "python" / "playhead_client"
 
-FOUNDATIONS = ("errors", "jsontext", "canonical", "pointer")
+FOUNDATIONS = ("digest", "errors", "jsonnumbers", "jsonreader", "jsontext", "canonical", "pointer")
 
 # A layer, and the layers it may import from; each may import from itself.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -30,7 +31,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wire": {"foundations"},
     "session": {"foundations", "tape", "engine", "wire"},
     "runtime": {"foundations", "tape", "engine", "wire", "session", "version"},
-    "top": {"foundations", "tape", "engine", "wire", "session", "runtime", "version"},
+    "corpus": {"foundations", "tape", "engine", "wire", "session", "runtime", "version"},
+    "conformance": {"foundations", "engine", "wire", "runtime"},
+    "top": {"foundations", "tape", "engine", "wire", "session", "runtime", "corpus", "conformance", "version"},
     "version": set(),
 }
 PURE = ("foundations", "tape", "engine", "wire", "session")
@@ -48,6 +51,8 @@ ALLOWED = {
     # jsonrpcserver's package loads jsonschema; only its dispatcher is loaded, past the package.
     ("playhead.wire.dispatch", "importlib"),
     ("playhead.wire.dispatch", "sys"),
+    # OpenSSL is loaded with the first hash of more than a little.
+    ("playhead.digest", "importlib"),
     # google-re2 is loaded with the first expression of a policy.
     ("playhead.engine.policy_expressions", "importlib"),
 }
@@ -60,8 +65,11 @@ KNOWN_BY = {
     "oslash": "playhead.wire.dispatch",
     "click": "playhead.cli",
     "rich": "playhead.cli",
+    "jsonschema": "playhead.conformance.schemas",
+    "referencing": "playhead.conformance.schemas",
     "obstore": "playhead.runtime.stores",
     "re2": "playhead.engine.policy_expressions",
+    "zstandard": "playhead.runtime.zst",
 }
 
 # Where modules are loaded by name: each for start-up time.
@@ -69,11 +77,14 @@ BY_NAME = {
     "playhead",
     "playhead.cli.main",
     "playhead.wire.dispatch",
+    "playhead.digest",
     "playhead.engine.policy_expressions",
     "playhead.runtime.policies",
     # What only tapes need that are no recordings, or not our own.
     "playhead.daemon",
     "playhead.runtime.runs",
+    # What only compressed tapes need.
+    "playhead.runtime.store",
 }
 
 
@@ -225,6 +236,12 @@ def test_a_library_is_known_in_one_place(module: str) -> None:
         place = KNOWN_BY.get(found.target.partition(".")[0])
         if place is not None:
             assert module == place or module.startswith(f"{place}."), f"{module}:{found.line} imports {found.target}"
+
+
+def test_jsontext_is_the_only_door_to_what_stands_behind_it() -> None:
+    for behind in ("playhead.jsonreader", "playhead.jsonnumbers"):
+        importers = {module for module in MODULES for target, _ in edges(module) if target == behind}
+        assert importers == {"playhead.jsontext"}
 
 
 @everything

@@ -55,7 +55,16 @@ SECTIONS = (
         ),
     ),
     ("Reference", ("docs/reference/*.md",)),
-    ("Protocol", ("protocol/README.md", "protocol/spec.md", "protocol/CHANGELOG.md", "protocol/vectors/README.md")),
+    (
+        "Protocol",
+        (
+            "protocol/README.md",
+            "protocol/conformance.md",
+            "protocol/spec.md",
+            "protocol/CHANGELOG.md",
+            "protocol/vectors/README.md",
+        ),
+    ),
     ("Clients", ("clients/README.md", "clients/*/README.md")),
     ("Inside", ("docs/ARCHITECTURE.md", "docs/adr/README.md", "docs/adr/*.md", "docs/**/*.md")),
 )
@@ -315,6 +324,8 @@ def _page_html(page: Path, sections: list[tuple[str, list[Path]]], known: set[Pa
     for token in _inner(tokens):
         if token.type == "link_open":
             token.attrSet("href", _site_link(page, str(token.attrGet("href")), here, known, folder))
+        elif token.type == "image":
+            token.attrSet("src", _site_link(page, str(token.attrGet("src")), here, known, folder))
     body = MARKDOWN.renderer.render(tokens, MARKDOWN.options, {})
     nav = []
     for title, below in sections:

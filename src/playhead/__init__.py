@@ -6,12 +6,13 @@ together.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from playhead._version import __version__
 
+# What typing has under this name; to load it would take longer than all that `playhead --version` does.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from playhead.canonical import canonical_equal, canonical_hash, clone_json, stable_stringify
     from playhead.engine.determinism import seeded_random, sequence_clock, stepping_clock
     from playhead.engine.diff import format_divergence
@@ -123,6 +124,8 @@ def __getattr__(name: str) -> Any:
     place = _PLACE_OF.get(name)
     if place is None:
         raise AttributeError(f"module 'playhead' has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(place), name)
     globals()[name] = value
     return value

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from playhead._version import __version__
 from playhead.daemon import no_progress, opened_tape
 from playhead.errors import UsageError
-from playhead.runtime.store import open_spool, refuse_existing, replacing
+from playhead.runtime.store import COMPRESSED_SUFFIX, open_spool, refuse_existing, replacing
 from playhead.tape.convert import Converted, to_recording, to_tape
 from playhead.tape.log_tape import LogTape
 from playhead.tape.recording_reader import RecordingReader
@@ -74,8 +74,8 @@ _NAMES = {"tape": "a tape (.jsonl)", "recording": "a recording (.json)"}
 
 
 def _format_of(out: str) -> str:
-    if out.endswith(".jsonl"):
+    if out.endswith((".jsonl", COMPRESSED_SUFFIX)):
         return "tape"
     if out.endswith(".json"):
         return "recording"
-    raise UsageError(f"{out}: the name of what is written ends in .json or .jsonl, and says which it is")
+    raise UsageError(f"{out}: the name of what is written ends in .json, .jsonl or .jsonl.zst, and says which it is")

@@ -269,3 +269,50 @@ def test_typescript_is_hosted_or_says_what_it_needs(playhead, recordings, exampl
     else:
         assert ran.code == 2
         assert "TypeScript needs Node" in ran.err
+
+
+# --against
+
+PORT = "def handler(event, ctx):\n    return {'at': ctx.now(), 'n': event['n']}\n"
+
+
+def against(playhead: Any, folder: Path, *others: str, options: tuple[str, ...] = ()) -> Any:
+    """Record PORT, and verify what was recorded with handlers of these texts."""
+    named = [handler(folder, text, f"other{number}.py") for number, text in enumerate(others)]
+    words = [word for path in named for word in ("--against", path.name)]
+    scenario = events(folder, {"n": 1}, {"n": 2})
+    return playhead("record", scenario, "--handler", handler(folder, PORT), "-o", "tape.json", *words, *options)
+
+
+def test_a_recording_is_verified_with_each_other_handler(playhead, tmp_path):
+    ran = against(playhead, tmp_path, PORT, PORT.replace("'n': event", "'n': 0 + event"))
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert [line for line in lines if line.startswith("against")] == ["against other0.py", "against other1.py"]
+    assert sum("tape: ok, 2 events" in line or "events: ok, 2 events" in line for line in lines) == 2
+
+
+def test_one_that_diverges_is_pointed_at_and_decides_the_exit_code(playhead, tmp_path):
+    ran = against(playhead, tmp_path, PORT, PORT.replace("event['n']", "1"), options=("--json",))
+    assert ran.code == 1
+    assert (ran.json["ok"], ran.json["exit"], ran.json["events"]) == (False, 1, 2)
+    same, other = ran.json["against"]
+    assert (same["handler"], same["ok"], same["actualHash"]) == ("other0.py", True, ran.json["hash"])
+    assert (other["handler"], other["ok"]) == ("other1.py", False)
+    assert (other["divergence"]["seq"], other["divergence"]["pointer"]) == (1, "/n")
+    assert (tmp_path / "tape.json").exists()
+
+
+def test_one_that_cannot_be_started_is_told_before_anything_is_recorded(playhead, tmp_path):
+    scenario, recorder = events(tmp_path, {"n": 1}), handler(tmp_path, PORT)
+    ran = playhead("record", scenario, "--handler", recorder, "-o", "tape.json", "--against", "no-such-program")
+    assert ran.code == 2
+    assert "no-such-program" in ran.err
+    assert not (tmp_path / "tape.json").exists()
+
+
+def test_against_needs_a_file_to_verify(playhead, tmp_path):
+    scenario, recorder = events(tmp_path, {"n": 1}), handler(tmp_path, PORT)
+    ran = playhead("record", scenario, "--handler", recorder, "--against", recorder)
+    assert ran.code == 2
+    assert "say with -o" in ran.err

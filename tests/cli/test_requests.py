@@ -44,7 +44,7 @@ def test_every_command_that_a_client_may_ask_for_is_a_method() -> None:
 
 def type_of(param: click.Parameter) -> dict[str, Any]:
     if isinstance(param, click.Option) and param.multiple:
-        return {"type": ["array", "object"]}
+        return {"type": ["array", "object"] if "=" in str(param.metavar) else "array"}
     if param.nargs == -1:
         return {"type": "array"}
     if isinstance(param, click.Option) and param.is_flag:

@@ -10,11 +10,11 @@ from playhead.cli.output import emit, progress, safe, safe_line, say
 
 @click.command("convert")
 @click.argument("recording")
-@click.option("-o", "--output", "out", metavar="FILE", required=True, help="Write it here: .json or .jsonl.")
+@click.option("-o", "--output", "out", metavar="FILE", required=True, help="Write it here: .json, .jsonl, .jsonl.zst.")
 @click.option("--force", is_flag=True, help="Replace a file that is there already.")
 @json_option
 def command(recording: str, out: str, force: bool, as_json: bool) -> int:
-    """Write RECORDING in the other format: a .json as a .jsonl, a .jsonl as a .json.
+    """Write RECORDING in the other format: a .json as a .jsonl, a .jsonl as a .json. A .jsonl.zst is compressed.
 
     What the other format cannot hold is told, a line each. What RECORDING is, is seen from its content.
 

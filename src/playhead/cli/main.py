@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import os
-import signal
 import sys
 from typing import Any
 
 import click
 
 from playhead._version import __version__
-from playhead.cli.output import EXIT_COULD_NOT_TELL, fail, internal_failure, says_json
-from playhead.errors import PlayheadError, UsageError
+from playhead.cli.ending import exit_code
+from playhead.cli.output import EXIT_COULD_NOT_TELL, fail, says_json
+from playhead.errors import UsageError
 
 # One line for the listing each, so that `--help` loads none of them.
 _COMMANDS = {
@@ -28,6 +26,7 @@ _COMMANDS = {
     "redact": "Clean an old recording by a policy, without recording it again.",
     "publish": "Bring tapes into a store: what is not there yet.",
     "fetch": "Take a tape back from a store, as one file.",
+    "conformance": "Play the protocol's conversations against a client and say what it does wrong.",
     "serve": "Speak JSON-RPC over stdin and stdout with the client that started this process.",
     "demo": "Record an incident, verify it in two languages, catch a regression.",
 }
@@ -65,30 +64,22 @@ def playhead() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code. Bad input never ends in a traceback."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    # A polite end unwinds: temporary files go, and handlers are shut down.
-    with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGTERM, _terminated)
-    as_json = says_json(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    as_json = says_json(words)
+    return exit_code(lambda: _run(words, as_json=as_json), as_json=as_json)
+
+
+def _run(words: list[str], *, as_json: bool) -> int:
     try:
-        result: Any = playhead.main(args=arguments, prog_name="playhead", standalone_mode=False)
-        sys.stdout.flush()
-        return result if isinstance(result, int) else 0
-    except PlayheadError as error:
-        return fail(error, as_json=as_json)
+        result: Any = playhead.main(args=words, prog_name="playhead", standalone_mode=False)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
         return _usage(error, as_json=as_json)
     except click.Abort:
-        click.echo("interrupted", err=True)
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody to tell. Python's own flush at exit must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_COULD_NOT_TELL
-    except Exception as error:
-        return internal_failure(error, as_json=as_json)
+        # Click has made it of an interrupt.
+        raise KeyboardInterrupt from None
+    return result if isinstance(result, int) else 0
 
 
 def _usage(error: click.ClickException, *, as_json: bool) -> int:
@@ -96,7 +87,3 @@ def _usage(error: click.ClickException, *, as_json: bool) -> int:
         return fail(UsageError(error.format_message()), as_json=True)
     error.show()
     return EXIT_COULD_NOT_TELL
-
-
-def _terminated(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from playhead.errors import UsageError
-from playhead.runtime.hosts import handler_command
+from playhead.runtime.hosts import handler_from
 from playhead.runtime.launcher import HandlerOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,7 +36,7 @@ def handler_options(function: F) -> F:
             click.option(
                 "--handler",
                 metavar="FILE|COMMAND",
-                help="A file to host (.py, .mjs, .js, .cjs, .ts), or the command that starts the handler; "
+                help="A file to host (.py, .mjs, .js, .cjs, .ts, .rb, .php), or the command that starts the handler; "
                 "no shell. A command may also stand after --.",
             ),
             click.option("--fn", metavar="NAME", help="The handler's function to call, where it has several."),
@@ -65,6 +64,13 @@ def handler_options(function: F) -> F:
             click.option("--env", metavar="NAME=VALUE", multiple=True, help="Add to the handler's environment."),
             click.option("--no-pin", is_flag=True, help="Do not keep the handler and playhead on one core."),
             click.option(
+                "--windows/--no-windows",
+                default=True,
+                show_default=True,
+                help="Answers are given ahead where the handler's client takes them; without, each is asked for. "
+                "The result is the same.",
+            ),
+            click.option(
                 "--strict-stdout",
                 is_flag=True,
                 help="Fail if the handler prints lines on stdout that are not the protocol's.",
@@ -86,6 +92,36 @@ def call_option(function: F) -> F:
     )(function)
 
 
+class _Jobs(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """How many processes: a number, or `auto`."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        if value == "auto":
+            return None
+        try:
+            number = int(value)
+        except ValueError:
+            number = 0
+        if number < 1:
+            self.fail(f"{value!r} is neither a number of processes from 1 on, nor auto", param, ctx)
+        return number
+
+
+def jobs_option(function: F) -> F:
+    return click.option(
+        "-j",
+        "--jobs",
+        type=_Jobs(),
+        default="1",
+        show_default=True,
+        metavar="N|auto",
+        help="Verify in so many processes at once; auto: one for each core. The verdicts come in the order of the "
+        "recordings all the same.",
+    )(function)
+
+
 def map_key_option(function: F) -> F:
     return click.option(
         "--map-key",
@@ -93,6 +129,15 @@ def map_key_option(function: F) -> F:
         metavar="PATTERN=KEY",
         multiple=True,
         help="Keys of the tape that fit PATTERN are the handler's KEY. * is any text; a * in KEY is what it stood for.",
+    )(function)
+
+
+def durability_option(function: F) -> F:
+    return click.option(
+        "--durability",
+        type=click.Choice(["call", "group", "none"]),
+        help="Of a tape (.jsonl): when the disk has a call that has ended. At once; with the next call after 50 ms or "
+        "64 KiB; or when the system sees fit. It is written at once in any case.  [default: none]",
     )(function)
 
 
@@ -115,37 +160,12 @@ def handler_named(ctx: click.Context, given: dict[str, Any]) -> bool:
     return given["handler"] is not None or bool(ctx.meta.get(_COMMAND_KEY))
 
 
+def command_after(ctx: click.Context) -> list[str] | None:
+    """The words after `--`; None where it is not there."""
+    words: list[str] | None = ctx.meta.get(_COMMAND_KEY)
+    return words
+
+
 def handler_of(ctx: click.Context, given: dict[str, Any]) -> HandlerOptions:
     """The handler that the options, or the words after `--`, name."""
-    return HandlerOptions(
-        command=tuple(_command(ctx, given["handler"])),
-        fn=given["fn"],
-        cwd=given["cwd"],
-        env=_environment(given["env"]),
-        timeout_ms=round(given["timeout"] * 1000),
-        start_ms=round(given["start_timeout"] * 1000),
-        pin=not given["no_pin"],
-        strict_stdout=given["strict_stdout"],
-        stderr_to=2 if given["show_stderr"] else None,
-    )
-
-
-def _command(ctx: click.Context, handler: str | None) -> list[str]:
-    words = ctx.meta.get(_COMMAND_KEY)
-    if words is not None and handler is not None:
-        raise UsageError("name the handler once: with --handler, or after --")
-    if words:
-        return list(words)
-    if handler is None:
-        raise UsageError("which handler? give --handler FILE, --handler COMMAND, or -- COMMAND ARGS")
-    return handler_command(handler)
-
-
-def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    environment = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--env {pair!r} is not NAME=VALUE")
-        environment[name] = value
-    return environment
+    return handler_from(command_after(ctx), given)

@@ -14,17 +14,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-import click
-
 from playhead.errors import HandlerError, PlayheadError
 
 EXIT_SAME = 0
 EXIT_DIVERGED = 1
 EXIT_COULD_NOT_TELL = 2
 
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+_UNPRINTABLE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+
+
+_STYLE = "\x1b\\[[0-9;]*m"
+_CODES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
 class Audience(Protocol):
@@ -42,7 +42,8 @@ _PROGRESS_EVERY_SECONDS = 0.1
 
 def safe(text: str) -> str:
     """The text with everything that a terminal would act upon written as an escape. Tabs and newlines stay."""
-    return _UNPRINTABLE.sub(_escape, text)
+    # Compiled where there is something to look at: for most texts of a small command there is not.
+    return text if text.isprintable() else re.sub(_UNPRINTABLE, _escape, text)
 
 
 def safe_line(text: str) -> str:
@@ -55,9 +56,18 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def style(text: str, code: str) -> str:
+    """The text as a terminal shows it; `say` leaves that out elsewhere. Not click's: a small verify loads no click."""
+    return f"\x1b[{_CODES[code]}m{text}\x1b[0m"
+
+
 def say(text: str = "", *, err: bool = False) -> None:
     """Print text for a person; colours only where a terminal shows them."""
-    click.echo(text, err=err)
+    stream = sys.stderr if err else sys.stdout
+    if "\x1b" in text and not stream.isatty():
+        text = re.sub(_STYLE, "", text)
+    stream.write(f"{text}\n")
+    stream.flush()
 
 
 def emit(value: Any) -> None:
@@ -85,7 +95,7 @@ def fail(error: PlayheadError, *, as_json: bool) -> int:
     if as_json:
         emit({"ok": False, "error": error.to_json()})
         return code
-    say(f"{click.style('error', fg='red')}: {safe(str(error))}", err=True)
+    say(f"{style('error', 'red')}: {safe(str(error))}", err=True)
     for line in details(error):
         say(line, err=True)
     return code
@@ -120,6 +130,13 @@ def internal_failure(error: Exception, *, as_json: bool) -> int:
     else:
         say("this is a mistake in playhead; please report it with the lines above", err=True)
     return EXIT_COULD_NOT_TELL
+
+
+def clear_progress() -> None:
+    """Before a line is printed while a progress line may stand there."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 @contextmanager

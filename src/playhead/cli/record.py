@@ -11,17 +11,29 @@ from typing import Any
 
 import click
 
-from playhead.cli.options import HandlerCommand, handler_of, handler_options, json_option, policy_options
+from playhead.cli.options import (
+    HandlerCommand,
+    durability_option,
+    handler_of,
+    handler_options,
+    json_option,
+    policy_options,
+)
 from playhead.cli.output import emit as emit_json
 from playhead.cli.output import progress, safe, safe_line, say
+from playhead.cli.verdicts import Told, Verifier, Wanted
 from playhead.daemon import Daemon
 from playhead.engine.determinism import Sources, seeded_random, seeded_sources, stepping_clock
 from playhead.engine.policy_calls import Shaper
+from playhead.engine.verify import VerifyOptions
 from playhead.errors import UsageError
 from playhead.recorder import RecordOptions, RecordResult, ScenarioOptions
 from playhead.recorder import record as record_scenario
+from playhead.runtime.hosts import handler_from
+from playhead.runtime.launcher import HandlerOptions, Launcher
 from playhead.runtime.live import live_sources
 from playhead.runtime.policy_places import may_have_policy
+from playhead.runtime.process import check_program
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
 
@@ -42,6 +54,14 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+
 @click.option("--wrap", is_flag=True, help="Webhook fixtures: the event is {id, headers, payload}.")
 @click.option("--plain", is_flag=True, help="Write the original's format alone, without the member @playhead.")
 @click.option("--provenance", is_flag=True, help="Add the handler's language and versions to the recording.")
+@click.option(
+    "--against",
+    metavar="FILE|COMMAND",
+    multiple=True,
+    help="Verify the recording with this handler too, as soon as it is written: a port of the one that was recorded. "
+    "May be given several times.",
+)
+@durability_option
 @policy_options
 @json_option
 @click.pass_context
@@ -56,13 +76,22 @@ def command(ctx: click.Context, /, scenario: str, out: str | None, as_json: bool
       playhead record events.jsonl --handler handler.py --seed 99 \\
         --clock-start 2026-07-03T00:00:00Z --clock-step 1000 -o incident.json
       playhead record webhooks.json -o incident.json -- ./handler --quiet
+      playhead record events.jsonl --handler old.py --against new.mjs --against ./newer -o incident.json
+
+    Exit codes: 0 recorded, 1 a handler of --against diverged, 2 could not be done or told.
     """
     clock_start = None if given["clock_start"] is None else _milliseconds(given["clock_start"])
     if given["clock_step"] is not None and clock_start is None:
         raise UsageError("--clock-step goes with --clock-start")
     if as_json and out is None:
         raise UsageError("--json prints the result; say with -o where the recording goes")
+    if given["against"] and out is None:
+        raise UsageError("--against verifies what was written; say with -o where the recording goes")
     handler = handler_of(ctx, given)
+    others = {text: handler_from(None, {**given, "handler": text}) for text in given["against"]}
+    for other in others.values():
+        # Before anything is recorded: a name that is misspelt.
+        check_program(other.launch())
     sources = _sources(given["seed"], clock_start, given["clock_step"])
     options = RecordOptions(
         scenario=ScenarioOptions(scenario, given["source"], given["select"], given["order"], given["wrap"]),
@@ -74,6 +103,7 @@ def command(ctx: click.Context, /, scenario: str, out: str | None, as_json: bool
         note=given["note"],
         clock_start=clock_start,
         policy=_policy(given["policy"], given["no_policy"]),
+        durability=given["durability"],
     )
     with Daemon() as daemon, progress("recording", wanted=not as_json) as report:
         result = record_scenario(
@@ -84,11 +114,31 @@ def command(ctx: click.Context, /, scenario: str, out: str | None, as_json: bool
             stdout=sys.stdout.buffer if out is None else None,
             progress=lambda done: report(done, None),
         )
-    if as_json:
-        emit_json(result.to_json())
-    else:
+    if not as_json:
         _tell(result)
-    return 0
+    told = {text: _verified(result, text, other, as_json=as_json) for text, other in others.items()}
+    code = max((one.code for one in told.values()), default=0)
+    if as_json:
+        shown = result.to_json()
+        if told:
+            verdicts = [{"handler": text, **(one.result or {})} for text, one in told.items()]
+            shown = {**shown, "ok": code == 0, "exit": code, "against": verdicts}
+        emit_json(shown)
+    return code
+
+
+def _verified(result: RecordResult, text: str, handler: HandlerOptions, *, as_json: bool) -> Told:
+    """The verdict of another handler about what has been recorded, told."""
+    wanted = Wanted([str(result.recording)], handler, VerifyOptions(), runs=1, reuse=False, as_json=as_json)
+    with Launcher() as launcher, Verifier(wanted, launcher) as verifier:
+        told = verifier.verify(0, more=False)
+    if not as_json:
+        say(f"against {safe_line(text)}")
+        for line in told.out:
+            say(line)
+        for line in told.err:
+            say(line, err=True)
+    return told
 
 
 def _sources(seed: float | None, clock_start: int | float | None, clock_step: float | None) -> Sources:

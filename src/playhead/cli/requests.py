@@ -116,7 +116,7 @@ def _option_words(option: click.Option, name: str, value: Any) -> list[str]:
         return [flag] if value else option.secondary_opts[:1]
     if not option.multiple:
         return [f"{flag}={_text(name, value)}"]
-    if type(value) is dict:
+    if type(value) is dict and "=" in str(option.metavar):
         value = [f"{key}={_text(name, item)}" for key, item in value.items()]
     return [f"{flag}={text}" for text in _texts(name, value)]
 

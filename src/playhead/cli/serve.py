@@ -9,7 +9,8 @@ import click
 
 from playhead._version import __version__
 from playhead.cli.requests import Requests
-from playhead.daemon import OpenedTape, report_unexpected
+from playhead.client_tapes import OpenedTape
+from playhead.daemon import report_unexpected
 from playhead.engine.policy import Policy
 from playhead.runtime.policy_file import find_policy, load_policy
 from playhead.runtime.publisher import Publisher

@@ -9,15 +9,14 @@ import click
 from playhead.cli.options import (
     HandlerCommand,
     call_option,
-    handler_of,
+    command_after,
     handler_options,
+    jobs_option,
     json_option,
     map_key_option,
 )
-from playhead.cli.output import emit, say
+from playhead.cli.verifying import verify
 from playhead.engine.rules import ERRORS_RULES, MATCHINGS
-from playhead.runtime.launcher import Launcher
-from playhead.runtime.store import recordings_in
 
 
 @click.command("verify", cls=HandlerCommand)
@@ -45,11 +44,19 @@ from playhead.runtime.store import recordings_in
     show_default=True,
     help="Replay so often; replays that disagree are the verdict `nondeterministic`.",
 )
+@jobs_option
+@click.option(
+    "--reuse",
+    is_flag=True,
+    help="Keep a handler for many recordings: it is reset in between, not started anew. What the handler's own modules "
+    "hold in memory is as new; what they did elsewhere (in installed packages, threads, files) is not undone. A "
+    "handler that cannot be reset, or gave anything but a green verdict, is replaced by a fresh one.",
+)
 @call_option
 @map_key_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, recordings: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def command(ctx: click.Context, /, **given: Any) -> int:
     """Replay each of RECORDINGS against a handler; say ok, or point at the first difference.
 
     A folder stands for the *.json and *.jsonl files in it; - is standard input. Exit code 0: all are the same; 1: one
@@ -59,28 +66,6 @@ def command(ctx: click.Context, /, recordings: tuple[str, ...], as_json: bool, *
     Example:
       playhead verify incident.json --handler handler.py
       playhead verify tests/recordings -- node handler.mjs
+      playhead verify tests/recordings -j auto --reuse --handler handler.py
     """
-    paths = recordings_in(recordings)
-    handler = handler_of(ctx, given)
-    with Launcher() as launcher:
-        launcher.start_ahead(handler)
-        # Loaded while the handler starts up.
-        from playhead.cli.verdicts import Verifier
-        from playhead.engine.verify import VerifyOptions
-
-        options = VerifyOptions(
-            errors=given["errors"],
-            matching=given["matching"],
-            allow_unconsumed=given["allow_unconsumed"],
-            strict_testimony=given["strict_testimony"],
-            call=given["only"],
-            map_keys=given["map_keys"],
-        )
-        verifier = Verifier(launcher, handler, options, given["runs"], quiet=as_json)
-        for path in paths:
-            verifier.verify(path)
-    if as_json:
-        emit(verifier.to_json())
-    elif len(paths) > 1:
-        say(verifier.summary())
-    return verifier.exit
+    return verify(given, command_after(ctx))

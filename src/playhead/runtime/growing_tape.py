@@ -10,27 +10,48 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import Any
+from typing import Any, Final, Literal
 
 from playhead.engine.determinism import Sources
 from playhead.engine.heads import Answer, PlayHead, RecordHead
 from playhead.engine.policy_calls import Shaper, check_line, is_forbidden, shaped_ask, shaped_said
 from playhead.errors import InputOutputError
-from playhead.runtime.store import SIDECAR_SUFFIX
+from playhead.runtime.store import SIDECAR_SUFFIX, compression
 from playhead.tape import inflight
 from playhead.tape.markers import utc_text
 from playhead.tape.model import Ask, TapeCall
 from playhead.tape.tapelog_writer import TapeLogWriter
+
+# When the disk has what was written: after every call; with the first call after so long, or so much; or when the
+# system sees fit. What a death of this process or a handler leaves is the same in all three.
+Durability = Literal["call", "group", "none"]
+GROUP_SECONDS: Final = 0.05
+GROUP_BYTES: Final = 1 << 16
 
 
 class GrowingTape:
     """A `Sink` for record_run. `fixed_ts`: what stands for the time of every call; None: when it was made."""
 
     def __init__(
-        self, path: str, writer: TapeLogWriter, fixed_ts: str | None = None, policy: Shaper | None = None
+        self,
+        path: str,
+        writer: TapeLogWriter,
+        fixed_ts: str | None = None,
+        policy: Shaper | None = None,
+        *,
+        durability: Durability = "none",
+        compressed: bool = False,
     ) -> None:
-        """InputOutputError if there is a file at `path`, or none can be made."""
+        """InputOutputError if there is a file at `path`, or none can be made.
+
+        `compressed`: as runtime/zst does it, so that what is written can be read again at any time.
+        """
         self.path = path
+        self._durability = durability
+        self._packer = compression(path).Packer() if compressed else None
+        # What the disk may not have yet, and when it was last made sure of.
+        self._unsynced = 0
+        self._synced_at = time.monotonic()
         self._writer = writer
         self._tape: int | None = None
         # Made with the first call.
@@ -40,9 +61,13 @@ class GrowingTape:
         self._ts = ""
         self._began_ns = 0
         self._open = False
+        # When nothing was open any more, by both clocks.
+        self._idle_us, self._idle_ns = time.time_ns() // 1000, time.monotonic_ns()
         header = writer.header()
         self._tape = _new_file(path)
-        self._append(self._tape, header, path)
+        if durability != "none":
+            _sync_folder(path)
+        self._append_to_tape(header)
 
     @property
     def call_count(self) -> int:
@@ -65,22 +90,25 @@ class GrowingTape:
         self._append(self._sidecar, line, path)
 
     def add(self, call: TapeCall) -> None:
-        """A call that has ended."""
+        """A call that has ended. One that was not begun came whole: it has been under way since the one before."""
+        if not self._open:
+            self._ts = self._fixed_ts or utc_text(self._idle_us)
+            self._began_ns = self._idle_ns
         ms = 0 if self._fixed_ts else (time.monotonic_ns() - self._began_ns) / 1_000_000
         line = self._writer.call(call, number=call.seq, ts=self._ts, ms=ms)
         if self.policy is not None:
             check_line(self.policy, line, seq=call.seq)
-        assert self._tape is not None
-        self._append(self._tape, line, self.path)
-        self._open = False
-        if self._sidecar is not None:
+        self._append_to_tape(line)
+        if not self._fixed_ts:
+            self._idle_us, self._idle_ns = time.time_ns() // 1000, time.monotonic_ns()
+        if self._sidecar is not None and self._open:
             # Its line is on the tape, and no other call is open.
             os.ftruncate(self._sidecar, 0)
+        self._open = False
 
     def finish(self, stats: dict[str, Any] | None = None) -> str:
         """Close the session well; the hash of its transcript."""
-        assert self._tape is not None
-        self._append(self._tape, self._writer.transcript(stats), self.path)
+        self._append_to_tape(self._writer.transcript(stats), last=True)
         self._close(keep_sidecar=False)
         return self._writer.hash
 
@@ -88,6 +116,31 @@ class GrowingTape:
         """Close the files as they are. Whether they hold anything of a call."""
         self._close(keep_sidecar=self._open)
         return self._open or self.call_count > 0
+
+    def _append_to_tape(self, line: bytes, *, last: bool = False) -> None:
+        """Write a line, whatever the durability: a death of this process loses nothing of it."""
+        assert self._tape is not None
+        data = line
+        if self._packer is not None:
+            data = self._packer.add(line, flush=not last)
+            if last:
+                data += self._packer.finish()
+        self._append(self._tape, data, self.path)
+        if self._durability == "none":
+            return
+        self._unsynced += len(data)
+        now = time.monotonic()
+        if (
+            last
+            or self._durability == "call"
+            or self._unsynced >= GROUP_BYTES
+            or now - self._synced_at >= GROUP_SECONDS
+        ):
+            try:
+                os.fsync(self._tape)
+            except OSError as error:
+                raise InputOutputError(f"{self.path}: {error.strerror}", path=self.path) from None
+            self._unsynced, self._synced_at = 0, time.monotonic()
 
     def _close(self, *, keep_sidecar: bool) -> None:
         for descriptor in (self._tape, self._sidecar):
@@ -106,6 +159,20 @@ class GrowingTape:
                 left = left[os.write(descriptor, left) :]
         except OSError as error:
             raise InputOutputError(f"{path}: {error.strerror}", path=path) from None
+
+
+def _sync_folder(path: str) -> None:
+    """That there is a file of this name is known to the disk."""
+    try:
+        folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        # Some file systems cannot.
+        with contextlib.suppress(OSError):
+            os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _new_file(path: str) -> int:

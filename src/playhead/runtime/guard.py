@@ -8,7 +8,9 @@ is out of reach, here as everywhere.
 from __future__ import annotations
 
 import contextlib
-import subprocess
+import os
+
+from playhead.runtime.spawning import spawn
 
 _SCRIPT = r"""
 trap '' INT TERM HUP QUIT
@@ -28,20 +30,20 @@ class Guard:
     """One shell, started with the first handler and gone with the daemon."""
 
     def __init__(self) -> None:
-        self._shell: subprocess.Popen[bytes] | None = None
+        self._shell: int | None = None
+        self._input = -1
 
     def start(self) -> None:
         """Before the first handler: a daemon that dies right after starting one has a guard already."""
         if self._shell is None:
-            self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
+            read, self._input = os.pipe()
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            try:
                 # Its own session: a terminal's interrupt or hang-up must not reach it before it has done its work.
-                start_new_session=True,
-            )
+                self._shell = spawn(["/bin/sh", "-c", _SCRIPT], [read, nothing, nothing], os.environ, far=True)
+            finally:
+                os.close(read)
+                os.close(nothing)
 
     def watch(self, group: int) -> None:
         """Kill `group` if this process ends before `release(group)`."""
@@ -51,16 +53,21 @@ class Guard:
         self._say(b"-%d\n" % group)
 
     def _say(self, line: bytes) -> None:
-        if self._shell is not None and self._shell.stdin is not None:
+        if self._shell is not None:
             # A guard that somebody killed guards nothing; the daemon still ends its handlers itself.
             with contextlib.suppress(BrokenPipeError):
-                self._shell.stdin.write(line)
+                os.write(self._input, line)
+
+    def forget(self) -> None:
+        """In a forked child: the guard is its parent's."""
+        if self._shell is not None:
+            self._shell = None
+            os.close(self._input)
 
     def close(self) -> None:
         if self._shell is None:
             return
         shell, self._shell = self._shell, None
-        assert shell.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            shell.stdin.close()
-        shell.wait()
+        os.close(self._input)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(shell, 0)

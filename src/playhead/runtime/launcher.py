@@ -1,4 +1,4 @@
-"""Starts handlers and answers for their end; one may be started ahead of its use.
+"""Starts handlers and answers for their end; some may be started ahead of their use.
 
 A command starts its handler first and loads the rest of playhead while the handler starts up: that is why nothing
 heavy is imported here.
@@ -7,6 +7,7 @@ heavy is imported here.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -30,6 +31,8 @@ class HandlerOptions(NamedTuple):
     # Keep it and the daemon on one core: never where it does live work.
     pin: bool = True
     strict_stdout: bool = False
+    # Answers are given ahead where the handler's client can take them.
+    windows: bool = True
     # A descriptor that the handler's stderr is copied to while it runs.
     stderr_to: int | None = None
 
@@ -64,7 +67,7 @@ class Launcher:
 
     def __init__(self) -> None:
         self._guard = Guard()
-        self._ahead: tuple[HandlerOptions, Process] | None = None
+        self._ahead: deque[tuple[HandlerOptions, Process]] = deque()
 
     def __enter__(self) -> Launcher:
         return self
@@ -72,16 +75,19 @@ class Launcher:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def ahead(self) -> int:
+        """How many handlers wait for their use."""
+        return len(self._ahead)
+
     def start_ahead(self, options: HandlerOptions) -> None:
         """Start a handler that `start` will be asked for. HandlerStartError if it cannot be started."""
-        self._ahead = (options, self._launched(options))
+        self._ahead.append((options, self._launched(options)))
 
     def start(self, options: HandlerOptions) -> Process:
-        """The handler that was started ahead, or one started now."""
-        if self._ahead is not None and self._ahead[0] == options:
-            process = self._ahead[1]
-            self._ahead = None
-            return process
+        """The first handler that was started ahead, or one started now."""
+        if self._ahead and self._ahead[0][0] == options:
+            return self._ahead.popleft()[1]
         return self._launched(options)
 
     def _launched(self, options: HandlerOptions) -> Process:
@@ -94,8 +100,7 @@ class Launcher:
         return process
 
     def close(self) -> None:
-        if self._ahead is not None:
+        while self._ahead:
             # It was never spoken to.
-            self._ahead[1].kill(grace_seconds=0)
-            self._ahead = None
+            self._ahead.popleft()[1].kill(grace_seconds=0)
         self._guard.close()

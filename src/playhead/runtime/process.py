@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from playhead.errors import HandlerStartError
 from playhead.runtime.guard import Guard
 from playhead.runtime.pinning import on_core
+from playhead.runtime.spawning import look_for, spawn
 
 # A read allocates what it may take: most frames are small.
 READ_BYTES = 1 << 14
@@ -46,35 +46,25 @@ class Process:
 
     def __init__(self, launch: Launch, guard: Guard) -> None:
         guard.start()
+        pipes = [os.pipe() for _ in range(3)]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
         try:
             with on_core(launch.core):
-                self._popen = subprocess.Popen(
-                    list(launch.command),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    cwd=launch.cwd,
-                    env=_environment(launch.env),
-                    bufsize=0,
-                    process_group=0,
-                )
+                self.pid = spawn(list(launch.command), theirs, _environment(launch.env), launch.cwd)
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            name = launch.cwd if isinstance(error, OSError) and error.filename == launch.cwd else launch.command[0]
-            raise HandlerStartError(
-                f"the handler cannot be started: {name}: {reason}",
-                fault="crash",
-                hint="is the command installed and executable?",
-            ) from None
-        self.pid = self._popen.pid
+            for fd in ours:
+                os.close(fd)
+            raise _cannot_start(launch, error) from None
+        finally:
+            for fd in theirs:
+                os.close(fd)
         self._guard = guard
         guard.watch(self.pid)
-        assert self._popen.stdin and self._popen.stdout and self._popen.stderr
-        self._stdin: int | None = self._popen.stdin.fileno()
-        self.stdout = self._popen.stdout.fileno()
-        self.stderr = self._popen.stderr.fileno()
-        for fd in (self._stdin, self.stdout, self.stderr):
+        for fd in ours:
             os.set_blocking(fd, False)
+        self._stdin: int | None = ours[0]
+        self.stdout, self.stderr = ours[1:]
         # What the pipe has not taken yet.
         self.unwritten: deque[bytes] = deque()
         self._stderr_to = launch.stderr_to
@@ -124,11 +114,10 @@ class Process:
 
     def close_input(self) -> None:
         if self._stdin is not None:
-            self._stdin = None
+            fd, self._stdin = self._stdin, None
             self.unwritten.clear()
-            assert self._popen.stdin
             with contextlib.suppress(OSError):
-                self._popen.stdin.close()
+                os.close(fd)
 
     def read_output(self) -> bytes | None:
         """What is there now: b"" at the end of the stream, None when there is nothing yet."""
@@ -164,7 +153,7 @@ class Process:
             # Not process.wait(): a pipe that a grandchild inherited makes a dead child look alive.
             found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if found is not None:
-                self._status = _status_text(found.si_code, found.si_status)
+                self._status = status_text(found.si_code, found.si_status)
         return self._status
 
     def wait(self, seconds: float) -> str | None:
@@ -191,11 +180,10 @@ class Process:
         self._signal(signal.SIGKILL)
         self.wait(5.0)
         self.read_remaining_stderr()
-        self._popen.wait()
+        os.waitpid(self.pid, 0)
         self._guard.release(self.pid)
-        for stream in (self._popen.stdout, self._popen.stderr):
-            assert stream
-            stream.close()
+        os.close(self.stdout)
+        os.close(self.stderr)
         if self.pidfd is not None:
             os.close(self.pidfd)
             self.pidfd = None
@@ -212,6 +200,24 @@ class Process:
             os.killpg(self.pid, number)
 
 
+def check_program(launch: Launch) -> None:
+    """HandlerStartError where there is no such program: told before several processes find it out, each for itself."""
+    try:
+        look_for(launch.command[0], _environment(launch.env), launch.cwd)
+    except OSError as error:
+        raise _cannot_start(launch, error) from None
+
+
+def _cannot_start(launch: Launch, error: OSError | ValueError) -> HandlerStartError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    name = launch.cwd if isinstance(error, OSError) and error.filename == launch.cwd else launch.command[0]
+    return HandlerStartError(
+        f"the handler cannot be started: {name}: {reason}",
+        fault="crash",
+        hint="is the command installed and executable?",
+    )
+
+
 def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in {**os.environ, **changes}.items() if value is not None}
 
@@ -224,7 +230,8 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _status_text(code: int, status: int) -> str:
+def status_text(code: int, status: int) -> str:
+    """How a process ended, as people say it: "exit status 3", "signal SIGKILL". From waitid's si_code and si_status."""
     if code == os.CLD_EXITED:
         return f"exit status {status}"
     try:

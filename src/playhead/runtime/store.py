@@ -8,17 +8,21 @@ it was.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from playhead.errors import InputOutputError, UsageError
 
 # Beside a tape v1: the calls that have not ended.
 SIDECAR_SUFFIX: Final = ".inflight"
 # What a recording is named like; what it is, its content says.
-SUFFIXES: Final = (".json", ".jsonl")
+SUFFIXES: Final = (".json", ".jsonl", ".jsonl.zst")
+# A tape v1 that is written compressed.
+COMPRESSED_SUFFIX: Final = ".jsonl.zst"
+_COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
 
 
 def open_spool() -> BinaryIO:
@@ -36,8 +40,14 @@ def refuse_existing(path: str | os.PathLike[str], *, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, force: bool) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends well, and otherwise leaves no trace."""
+def replacing(path: str | os.PathLike[str], *, force: bool, compressed: bool | None = None) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when the block ends well, and otherwise leaves no trace.
+
+    `compressed`: what is written is a tape, and is compressed on its way; None: as the name says.
+    """
+    if compressed is None:
+        compressed = os.fspath(path).endswith(COMPRESSED_SUFFIX)
+    zst = compression(path) if compressed else None
     import tempfile
 
     refuse_existing(path, force=force)
@@ -50,7 +60,12 @@ def replacing(path: str | os.PathLike[str], *, force: bool) -> Iterator[BinaryIO
     try:
         try:
             with os.fdopen(descriptor, "w+b") as file:
-                yield file
+                if zst is None:
+                    yield file
+                else:
+                    packed = zst.PackedFile(file)
+                    yield packed
+                    packed.finish()
                 file.flush()
                 os.fsync(file.fileno())
             _move(temporary, path, force=force)
@@ -97,21 +112,43 @@ def reading(path: str) -> Iterator[BinaryIO]:
     """A seekable binary file: `path`, or standard input for "-". What cannot be sought is spooled first."""
     try:
         if path == "-":
-            with _seekable(sys.stdin.buffer) as file:
-                yield file
+            with _seekable(sys.stdin.buffer) as file, _plain(file, path) as plain:
+                yield plain
             return
         # Unbuffered: a tape is read by several cursors that seek, and keep their own small buffers.
-        with open(path, "rb", buffering=0) as opened:
-            if opened.seekable():
-                yield opened
-            else:
-                with _seekable(opened) as file:
-                    yield file
+        with (
+            open(path, "rb", buffering=0) as opened,
+            opened if opened.seekable() else _seekable(opened) as file,
+            _plain(file, path) as plain,
+        ):
+            yield plain
     except BrokenPipeError:
         # It is what is read that is written on: whoever read our output has gone.
         raise
     except OSError as error:
         raise _failed(error, path) from None
+
+
+@contextlib.contextmanager
+def _plain(file: BinaryIO, path: str) -> Iterator[BinaryIO]:
+    """The file, or what is in it where it is compressed: as with all of them, its content says so."""
+    start = file.read(len(_COMPRESSED))
+    file.seek(0)
+    if start != _COMPRESSED:
+        yield file
+        return
+    with compression(path).unpacked(file, path, open_spool) as unpacked:
+        yield unpacked
+
+
+def compression(path: str | os.PathLike[str]) -> Any:
+    """playhead.runtime.zst, for a file that is compressed, or is to be. UsageError where its library is missing."""
+    try:
+        return importlib.import_module("playhead.runtime.zst")
+    except ModuleNotFoundError as error:
+        if error.name != "zstandard":
+            raise
+        raise UsageError(f"{path}: compressed tapes need the extra zst: pip install 'playhead[zst]'") from None
 
 
 @contextlib.contextmanager
@@ -136,7 +173,9 @@ def recordings_in(given: Iterable[str], *, to: str = "verify", done: str = "veri
             continue
         found = sorted(name for name in os.listdir(path) if name.endswith(SUFFIXES) and not name.startswith("."))
         if not found:
-            raise UsageError(f"{path}: no recordings (*.json, *.jsonl) in this folder, so nothing is {done}")
+            raise UsageError(
+                f"{path}: no recordings (*.json, *.jsonl, *.jsonl.zst) in this folder, so nothing is {done}"
+            )
         paths += [os.path.join(path, name) for name in found]
     if not paths:
         raise UsageError(f"nothing to {to}: name at least one recording")

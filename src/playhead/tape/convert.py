@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import BinaryIO, Final, NamedTuple
 
 from playhead import jsontext
-from playhead.canonical import checked_bytes
+from playhead.canonical import canonical_bytes
 from playhead.errors import UsageError
 from playhead.jsontext import Value
 from playhead.tape.log_tape import CONVERTED, ORIGIN, LogTape
 from playhead.tape.logged import PLAYHEAD, LoggedCall
 from playhead.tape.model import Ask, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.plain_lines import PlainLines
 from playhead.tape.recorders import KINDS, AskedNow
 from playhead.tape.recording_reader import RecordingReader
 from playhead.tape.recording_writer import RecordingWriter
@@ -41,11 +42,16 @@ def to_recording(
 ) -> Converted:
     """Write a tape v1 as a recording. TapeFormatError for a tape that cannot be read to its end."""
     lost = _Lost()
-    writer = RecordingWriter(open_spool)
+    writer = RecordingWriter(open_spool, decoded=True)
+    timed = not tape.converted
     try:
-        for logged in tape.logged():
-            lost.note_call(logged, timed=not tape.converted)
-            writer.add(_recorded(logged.call))
+        for call, told in tape.log.told():
+            if isinstance(told, LoggedCall):
+                lost.note_call(told, timed=timed)
+                call = _recorded(call)
+            else:
+                lost.note_plain(call, told, timed=timed)
+            writer.add(call)
             progress(writer.call_count)
         extra = (tape.header.playhead or {}).get("extra")
         digest = writer.finish(
@@ -71,7 +77,8 @@ def to_tape(
     UsageError for a recording that does not know which call asked what, unless nothing was asked.
     """
     _check_boundaries(recording)
-    writer = TapeLogWriter(_started(recording), python, recording.constants, _header(recording, daemon))
+    header = _header(recording, daemon)
+    writer = TapeLogWriter(_started(recording), python, recording.constants, header, decoded=True)
     out.write(writer.header())
     for call in recording.calls():
         taped = call if call.asks is not None else replace(call, asks=())
@@ -191,11 +198,23 @@ class _Lost:
                 count["texts"] += 1
             elif ask.draw is not None and ask.draw["draw"] == "int" and "low" not in ask.draw:
                 count["bounds"] += 1
-        if isinstance(call.outcome, Returned) and jsontext.dumps(call.outcome.output) != checked_bytes(
-            call.outcome.output
-        ):
-            count["forms"] += 1
+        self._note_form(call)
         self._note_line(logged.raw)
+
+    def note_plain(self, call: TapeCall, numbers: PlainLines, *, timed: bool) -> None:
+        """A call of ours on whose line there is nothing out of the ordinary."""
+        if timed:
+            self.count["times"] += 1
+        if numbers.number != call.seq or numbers.seen != call.seq:
+            self.count["numbers"] += 1
+        self._note_form(call)
+
+    def _note_form(self, call: TapeCall) -> None:
+        if isinstance(call.outcome, Returned):
+            output = call.outcome.output
+            text = jsontext.dumps_line(output) or jsontext.dumps(output) + b"\n"
+            if text[:-1] != canonical_bytes(output):
+                self.count["forms"] += 1
 
     def _note_line(self, raw: Mapping[str, Value]) -> None:
         count = self.count

@@ -52,14 +52,24 @@ _END = -1
 class Walker:
     """A place in a JSON text, moved forward by what is read. `stop` bounds what is ever read from the file."""
 
-    __slots__ = ("_base", "_buffer", "_chunk_size", "_file", "_position", "_stop")
+    __slots__ = ("_base", "_buffer", "_chunk_size", "_file", "_position", "_proved", "_stop", "read_exactly")
 
     def __init__(
-        self, file: BinaryIO, *, start: int = 0, stop: int | None = None, chunk_size: int = CHUNK_SIZE
+        self,
+        file: BinaryIO,
+        *,
+        start: int = 0,
+        stop: int | None = None,
+        chunk_size: int = CHUNK_SIZE,
+        proved: bool = False,
     ) -> None:
+        """`proved`: this part of the file was read before, and `read_exactly` was not counted up by it."""
         self._file = file
         self._stop = stop
         self._chunk_size = max(1, chunk_size)
+        self._proved = proved
+        # How many runs of elements were not as we write them, and had to be read with more care.
+        self.read_exactly = 0
         self._buffer = b""
         self._base = start  # the file offset of buffer[0]
         self._position = 0  # in the buffer
@@ -169,18 +179,30 @@ class Walker:
         # The line break and indentation before every element, if the array is laid out like that.
         indent = space[space.rfind(b"\n") :] if b"\n" in space else b""
         lines = bool(indent)
+        # As we lay it out: then many elements are read at a time.
+        level = (len(space) - 1) // 2
+        ours = depth >= jsontext.FAST_DEPTH and level > 0 and space == b"\n" + b"  " * level
+        one_by_one_to = 0
         while True:
             byte = self._byte()
-            if byte in (_OPEN_OBJECT, _OPEN_ARRAY):
-                if lines:
-                    value, lines = self._container_of_lines(indent, depth)
-                else:
-                    value = self._container(indent, depth)
-                yield [value]
-            elif byte in _NUMBER_STARTS:
-                yield self._numbers(separator)
+            block = self._block(indent, level) if ours and self.offset >= one_by_one_to and byte != _END else None
+            if block is not None and block[0] is not None:
+                yield block[0]
+            elif block is not None:
+                one_by_one_to = block[1]
+                continue
             else:
-                yield [self._scalar(depth)]
+                self.read_exactly += 1
+                if byte in (_OPEN_OBJECT, _OPEN_ARRAY):
+                    if lines:
+                        value, lines = self._container_of_lines(indent, depth)
+                    else:
+                        value = self._container(indent, depth)
+                    yield [value]
+                elif byte in _NUMBER_STARTS:
+                    yield self._numbers(separator)
+                else:
+                    yield [self._scalar(depth)]
             buffer, position = self._buffer, self._position
             if buffer.startswith(separator, position):
                 position += len(separator)
@@ -206,6 +228,22 @@ class Walker:
         if self._byte() == _END:
             return self.error(f"the text ends where {wanted} is expected", self.offset)
         return self.error(f"expected {wanted}", self.offset)
+
+    def _block(self, indent: bytes, level: int) -> tuple[list[Value] | None, int]:
+        """As many elements as lie in what was read, and where they end; None if they are not as we lay them out."""
+        while True:
+            buffer, position = self._buffer, self._position
+            end = buffer.find(indent[:-2] + b"]", position)
+            if end < 0:
+                end = _last_boundary(buffer, position, indent)
+            if end >= 0:
+                text = buffer[position:end]
+                values = jsontext.loads_proved(text) if self._proved else jsontext.loads_spread(text, level)
+                if values is not None:
+                    self._position = end
+                return values, self._base + end
+            if len(buffer) - position >= self._chunk_size or not self._more():
+                return None, self._base + len(self._buffer)
 
     def _container_of_lines(self, indent: bytes, depth: int) -> tuple[Value, bool]:
         """The object or array here, which ends with the first line that closes at `indent`; False if it did not."""
@@ -345,6 +383,28 @@ class Walker:
         self._base += self._position
         self._position = 0
         return True
+
+
+def _last_boundary(buffer: bytes, position: int, indent: bytes) -> int:
+    """The last comma in the buffer that seems to stand behind an element at this indentation; -1 if there is none."""
+    comma = b"," + indent
+    if buffer[position] in (_OPEN_OBJECT, _OPEN_ARRAY):
+        closing = indent + (b"}" if buffer[position] == _OPEN_OBJECT else b"]")
+        end = buffer.rfind(closing + comma, position)
+        return end if end < 0 else end + len(closing)
+    end = len(buffer)
+    for _ in range(_MOST_LINES):
+        end = buffer.rfind(comma, position, end)
+        # What is further in belongs to an element.
+        if end < 0 or not buffer.startswith(b" ", end + len(comma)):
+            break
+    else:
+        end = -1
+    return end
+
+
+# Of an element that is looked through for its end.
+_MOST_LINES = 100
 
 
 def line_and_column(file: BinaryIO, offset: int) -> tuple[int, int]:

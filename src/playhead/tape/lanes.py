@@ -29,6 +29,8 @@ class LaneRange(NamedTuple):
     start: int
     stop: int
     length: int
+    # Whether it is laid out as we lay it out, and was proved to be exact by that.
+    proved: bool = False
 
 
 class Unread(NamedTuple):
@@ -70,8 +72,9 @@ class LaneCursor:
         return value
 
     def _open(self) -> Iterator[Value]:
-        start, stop, _ = self._range
-        walker = Walker(self._file, start=start, stop=stop, chunk_size=min(self._chunk_size, stop - start))
+        start, stop, _, proved = self._range
+        size = min(self._chunk_size, stop - start)
+        walker = Walker(self._file, start=start, stop=stop, chunk_size=size, proved=proved)
         if stop - start > self._chunk_size:
             return walker.elements()
         return iter(list(walker.elements()))

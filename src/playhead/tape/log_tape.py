@@ -126,7 +126,7 @@ class LogTape:
         return self.log.notices
 
     def calls(self) -> Iterator[TapeCall]:
-        return (logged.call for logged in self.logged())
+        return self.log.taped()
 
     def call(self, seq: int) -> TapeCall:
         return self.logged_call(seq).call
@@ -168,4 +168,4 @@ def _time_or(value: Value, otherwise: str) -> str:
 
 
 def _stem(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl")
+    return name.replace("\\", "/").rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl")

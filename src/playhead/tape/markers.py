@@ -61,6 +61,11 @@ def place(value: object, depth: int = 0) -> Placed:
     return Placed(jsontext.dumps(shaped), text if cut.lost else None)
 
 
+def may_have_marker(text: bytes) -> bool:
+    """Whether anything in a compact JSON text can have the shape of a marker."""
+    return text.find(b'{"__') >= 0
+
+
 def _has_marker(text: bytes) -> bool:
     # The look for the few bytes is the faster of the two, and nearly always enough.
     return b'{"__' in text and _MARKER_START.search(text) is not None

@@ -5,8 +5,9 @@ Both file formats are read into these and written from them. No file, no text an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from playhead.jsontext import Value
 
@@ -42,21 +43,22 @@ class Ask:
     rank: int | None = None  # place among the answers (of respond) handed over in this call
 
 
-@dataclass(frozen=True, slots=True)
+# Plain slots here too, for the same reason: every call has one of the two.
+@dataclass(slots=True)
 class Returned:
     """The call ended with an output."""
 
     output: Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Raised:
     """The call ended with an error: {"type","message", evidence...}."""
 
     error: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RaisedText(Raised):
     """An error of which the tape has the text alone; `error` is what the text looks like, for readers."""
 
@@ -65,12 +67,39 @@ class RaisedText(Raised):
 
 Outcome = Returned | Raised
 
+# For each question its kind, and its key where that is "respond", else "".
+Shape = tuple[tuple[str, str], ...]
 
-@dataclass(frozen=True, slots=True)
+
+class Plain(NamedTuple):
+    """The questions of a call of which there is nothing to say but this: readings of the wall clock, floats, answers.
+
+    No lane, no error, no order of answers of its own, nothing left open. `shape` is one and the same tuple for all
+    calls of a reader that asked the same. `values`, `args` and `kwargs` have a place for each question.
+    """
+
+    shape: Shape
+    values: Sequence[Value]
+    args: Sequence[list[Value] | None]  # as Ask.args; None for what takes none
+    kwargs: Sequence[dict[str, Value] | None] | None  # as Ask.kwargs; None where no question has any
+
+    def asks(self) -> tuple[Ask, ...]:
+        """The same as questions."""
+        kwargs = self.kwargs or (None,) * len(self.values)
+        return tuple(
+            [
+                Ask(kind, key=key, args=args, kwargs=named, value=value)
+                for (kind, key), value, args, named in zip(self.shape, self.values, self.args, kwargs, strict=True)
+            ]
+        )
+
+
+@dataclass(slots=True)
 class TapeCall:
     """One call of a handler: the event it was given, what it asked in that order, and how it ended.
 
-    `asks` None: the tape knows no call boundaries. `outcome` None: a scenario, not a recording.
+    `asks` None: the tape knows no call boundaries. `outcome` None: a scenario, not a recording. `plain`, where a reader
+    sets it, says the same as `asks`, which is then made when it is first looked at.
     """
 
     seq: int
@@ -79,3 +108,28 @@ class TapeCall:
     asks: tuple[Ask, ...] | None
     outcome: Outcome | None
     said: tuple[dict[str, Any], ...] = ()
+    plain: Plain | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __getattr__(self, name: str) -> Any:
+        # A slot that nothing was put into is looked for here.
+        if name != "asks" or self.plain is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.asks = self.plain.asks()
+        return self.asks
+
+
+def plain_call(
+    seq: int, event: Value, fn: str | None, plain: Plain, outcome: Outcome, new: Any = object.__new__
+) -> TapeCall:
+    """A call whose questions are plain. They are not made before somebody asks for them."""
+    call: TapeCall = new(TapeCall)
+    call.seq = seq
+    call.event = event
+    call.fn = fn
+    call.outcome = outcome
+    call.said = _NOTHING
+    call.plain = plain
+    return call
+
+
+_NOTHING: Final[tuple[dict[str, Any], ...]] = ()

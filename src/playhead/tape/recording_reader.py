@@ -8,9 +8,10 @@ shapes the first in the order of the format, whatever the order of the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
 from playhead import pointer
@@ -29,9 +30,19 @@ from playhead.tape.boundaries import (
     takes_from_responses,
 )
 from playhead.tape.elements import CHUNK_SIZE, Walker
-from playhead.tape.lanes import END, LaneRange, Lanes
+from playhead.tape.lanes import END, End, LaneCursor, LaneRange, Lanes
 from playhead.tape.logged import LoggedCall
-from playhead.tape.model import Meta, Outcome, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.model import (
+    Meta,
+    Outcome,
+    Plain,
+    Raised,
+    RaisedText,
+    Returned,
+    Shape,
+    TapeCall,
+    plain_call,
+)
 from playhead.tape.times import parse_rfc3339
 
 RECORDING_VERSION: Final = "1"
@@ -46,6 +57,9 @@ _ALL_LANE_CHUNKS: Final = 4194304
 _HASH: Final = re.compile("[0-9a-f]{64}")
 _OFFSET: Final = re.compile("[-+][0-9]{2}:[0-9]{2}$")
 _MISSING: Final = "missing"
+# Elements of arrays, decoded, by the offset of the array. Files of up to so many chunks are not read twice.
+Kept = dict[int, list[Any]]
+_MOST_KEPT_CHUNKS: Final = 64
 _META_MEMBERS: Final = ("recordingVersion", "id", "createdAt", "note")
 
 
@@ -164,21 +178,27 @@ class RecordingReader:
     def calls(self) -> Iterator[TapeCall]:
         """The calls in order; their `asks` are None where the recording knows no call boundaries."""
         with self._located():
-            events = self._elements(self._parts.events, _ELEMENT_DEPTH)
-            entries = self._elements(self._parts.entries, _ELEMENT_DEPTH)
-            records = self._records() if self.has_boundaries else None
-            lanes = self.plain_lanes()
+            kept = self._parts.take_kept()
+            events = self._elements(self._parts.events, _ELEMENT_DEPTH, kept)
+            entries = self._elements(self._parts.entries, _ELEMENT_DEPTH, kept)
+            records = None
+            if self._parts.calls is not None:
+                records = self._elements(self._parts.calls, _CALL_DEPTH, kept)
             texts = self.foreign
-            for seq, (event, entry) in enumerate(zip(events, entries, strict=True)):
-                outcome: Outcome = Returned(entry["output"]) if "output" in entry else Raised(entry["error"])
-                if texts and isinstance(outcome, Raised) and isinstance(outcome.error.get("text"), str):
-                    outcome = RaisedText(outcome.error, outcome.error["text"])
-                if records is None:
-                    yield TapeCall(seq, event["event"], None, None, outcome)
+            if records is None:
+                for seq, (event, entry) in enumerate(zip(events, entries, strict=True)):
+                    yield TapeCall(seq, event["event"], None, None, _outcome(entry, texts))
+                return
+            lanes = self._values(kept)
+            for seq, (event, entry, record) in enumerate(zip(events, entries, records, strict=True)):
+                outcome = Returned(entry["output"]) if "output" in entry else _outcome(entry, texts)
+                plain = lanes.plain(record) if len(record) == 2 and "fn" in record else None
+                if plain is not None:
+                    yield plain_call(seq, event["event"], record["fn"], plain, outcome)
                     continue
-                record = next(records)
-                _fill(record, lanes)
-                yield TapeCall(seq, event["event"], record.fn, record.asks, outcome, record.said)
+                call = parse_call(record)
+                lanes.fill(call)
+                yield TapeCall(seq, event["event"], call.fn, call.asks, outcome, call.said)
 
     def lane_values(self) -> tuple[list[int | float], list[int | float], dict[str, list[Value]]]:
         """Clock, random and responses, decoded whole. In memory: for small recordings."""
@@ -204,11 +224,30 @@ class RecordingReader:
         assert self._parts.calls is not None
         return map(parse_call, self._elements(self._parts.calls, _CALL_DEPTH))
 
-    def _elements(self, where: LaneRange, depth: int) -> Iterator[Any]:
+    def _elements(self, where: LaneRange, depth: int, kept: Kept | None = None) -> Iterator[Any]:
         """The elements of an array that was checked; `Any`, since its shape is known."""
-        start, stop, _ = where
-        size = max(1, min(self._chunk_size, stop - start))
-        return Walker(self._file, start=start, stop=stop, chunk_size=size).elements(depth=depth)
+        if kept is not None and (elements := kept.pop(where.start, None)) is not None:
+            return iter(elements)
+        return self._read(where, self._chunk_size, depth)
+
+    def _read(self, where: LaneRange, chunk_size: int, depth: int) -> Iterator[Any]:
+        start, stop, _, proved = where
+        size = max(1, min(chunk_size, stop - start))
+        walker = Walker(self._file, start=start, stop=stop, chunk_size=size, proved=proved)
+        return chain.from_iterable(walker.runs(depth=depth))
+
+    def _values(self, kept: Kept | None) -> _Values:
+        """The values that the asks take from the lanes."""
+        parts = self._parts
+
+        def open_lane(where: LaneRange) -> Callable[[], Value | End]:
+            if kept is not None and (elements := kept.pop(where.start, None)) is not None:
+                return iter(elements).__next__
+            if where.stop - where.start <= self._lane_chunk_size:
+                return LaneCursor(self._file, where, self._lane_chunk_size).take
+            return self._read(where, self._lane_chunk_size, MAX_DEPTH).__next__
+
+        return _Values(parts.clock, parts.random, parts.responses, open_lane)
 
     def _check_places_of_errors(self, keys: set[str]) -> None:
         """A respond that was answered with an error holds a null in its lane."""
@@ -250,19 +289,103 @@ def unlogged(call: TapeCall) -> LoggedCall:
     return LoggedCall(call, line_seq=None, number=call.seq, ts=None, ms=None, trace=None, raw={})
 
 
-def _fill(record: CallRecord, lanes: Lanes) -> None:
-    """Give the asks of one call the values that lie in the lanes."""
-    for ask in record.asks:
-        if takes_from_responses(ask):
-            value = lanes.next_response(ask.key)
-        elif takes_from_clock(ask):
-            value = lanes.next_clock()
-        elif takes_from_random(ask):
-            value = lanes.next_random()
-        else:
-            continue
-        assert value is not END, "the lanes hold as many values as the asks name"
-        ask.value = value
+def _outcome(entry: dict[str, Any], texts: bool) -> Outcome:
+    if "output" in entry:
+        return Returned(entry["output"])
+    error = entry["error"]
+    return RaisedText(error, error["text"]) if texts and isinstance(error.get("text"), str) else Raised(error)
+
+
+class _Values:
+    """The lanes of a recording that was checked: as many values as its asks take, each given once.
+
+    Long lanes are read in runs, without a step of our own for every value; of short ones there may be very many.
+    """
+
+    __slots__ = ("_clock", "_open", "_random", "_responses", "_shapes", "_where")
+
+    def __init__(
+        self,
+        clock: LaneRange,
+        random: LaneRange,
+        responses: dict[str, LaneRange],
+        open_lane: Callable[[LaneRange], Callable[[], Value | End]],
+    ) -> None:
+        self._where = responses
+        self._open = open_lane
+        self._clock = open_lane(clock)
+        self._random = open_lane(random)
+        self._responses: dict[str, Callable[[], Value | End]] = {}
+        # By what was asked, a question each: its key, or one of the two numbers below.
+        self._shapes: dict[tuple[str | int, ...], tuple[Shape, list[Callable[[], Value | End]]]] = {}
+
+    def plain(self, record: dict[str, Any]) -> Plain | None:
+        """The plain form of an element of "calls"; None for one that has another, and then no value was taken."""
+        asked: list[str | int] = []
+        args: list[list[Value] | None] = []
+        kwargs = False
+        for ask in record["asks"]:
+            members = len(ask)
+            if "respond" in ask:
+                given = None
+                if members != 1:
+                    # As null they would say that nothing is known of them.
+                    if "args" in ask and (given := ask["args"]) is not None:
+                        members -= 1
+                    if "kwargs" in ask:
+                        members -= 1
+                        kwargs = True
+                asked.append(ask["respond"])
+                args.append(given)
+            else:
+                asked.append(_NOW if "now" in ask else _RANDOM)
+                args.append(None)
+            if members != 1:
+                return None
+        found = tuple(asked)
+        known = self._shapes.get(found)
+        if known is None:
+            known = self._shape(found)
+        shape, takes = known
+        named = [ask.get("kwargs") for ask in record["asks"]] if kwargs else None
+        return _new(Plain, (shape, [take() for take in takes], args, named))
+
+    def _shape(self, asked: tuple[str | int, ...]) -> tuple[Shape, list[Callable[[], Value | End]]]:
+        shape = tuple([(_KINDS[key], "") if type(key) is int else ("respond", str(key)) for key in asked])
+        lanes = (self._clock, self._random)
+        takes = [lanes[key] if type(key) is int else self._lane(str(key)) for key in asked]
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes.clear()
+        known = self._shapes[asked] = (shape, takes)
+        return known
+
+    def fill(self, record: CallRecord) -> None:
+        """Give the asks of one call their values."""
+        for ask in record.asks:
+            if takes_from_responses(ask):
+                value = self._lane(ask.key)()
+            elif takes_from_clock(ask):
+                value = self._clock()
+            elif takes_from_random(ask):
+                value = self._random()
+            else:
+                continue
+            assert value is not END, "the lanes hold as many values as the asks name"
+            ask.value = value
+
+    def _lane(self, key: str) -> Callable[[], Value | End]:
+        lane = self._responses.get(key)
+        if lane is None:
+            lane = self._responses[key] = self._open(self._where[key])
+        return lane
+
+
+_NOW: Final = 0
+_RANDOM: Final = 1
+_KINDS: Final = ("now", "random")
+# So many different shapes of calls are remembered.
+_MOST_SHAPES: Final = 4096
+_new: Final = tuple.__new__
 
 
 # The order in which findings are told.
@@ -286,6 +409,8 @@ class _Check:
 
     def __init__(self, file: BinaryIO, chunk_size: int) -> None:
         self._walker = Walker(file, chunk_size=chunk_size)
+        # What was read of a small recording, by where its array begins: it need not be read twice to be played once.
+        self._kept: Kept | None = {} if file.seek(0, 2) <= _MOST_KEPT_CHUNKS * chunk_size else None
         self._findings: dict[str, RecordingFormatError] = {}
         self._seen: set[str] = set()
         self.meta = Meta("", "")
@@ -317,6 +442,18 @@ class _Check:
         if self._findings:
             raise min(self._findings.items(), key=lambda found: _PARTS.index(found[0]))[1]
 
+    def take_kept(self) -> Kept | None:
+        """The elements of the arrays, for one use: whoever is given a value may change it."""
+        kept, self._kept = self._kept, None
+        return kept
+
+    def _range(self, start: int, count: int, exact_before: int, elements: list[Any]) -> LaneRange:
+        """An array that was read to its end."""
+        if self._kept is not None:
+            self._kept[start] = elements
+        walker = self._walker
+        return LaneRange(start, walker.offset, count, proved=walker.read_exactly == exact_before)
+
     @property
     def event_count(self) -> int:
         """How many calls the recording has."""
@@ -334,7 +471,9 @@ class _Check:
                 case "meta":
                     self._read_meta()
                 case "events":
-                    self.events = self._read_elements("events", self._check_event, _ELEMENT_DEPTH, key)
+                    self.events = self._read_elements(
+                        "events", self._check_event, self._are_events, _ELEMENT_DEPTH, key
+                    )
                 case "clock":
                     self.clock = self._read_numbers("clock")
                 case "random":
@@ -375,8 +514,15 @@ class _Check:
         self.meta = Meta(identity, created_at, note, extra)
         return None
 
-    def _read_elements(self, part: str, check: Any, depth: int, *tokens: str) -> LaneRange:
-        """An array whose elements are checked one by one."""
+    def _read_elements(
+        self,
+        part: str,
+        check: Callable[[Value, int], None],
+        check_run: Callable[[list[Any], int], bool],
+        depth: int,
+        *tokens: str,
+    ) -> LaneRange:
+        """An array whose elements are checked in runs, as long as nothing is out of the ordinary, else one by one."""
         walker = self._walker
         start = walker.offset
         if walker.kind() != "[":
@@ -385,15 +531,27 @@ class _Check:
             return LaneRange(start, walker.offset, 0)
         count = 0
         sound = True
-        for element in walker.elements(depth=depth):
-            if sound:
-                try:
-                    check(element, count)
-                except Misshapen as error:
-                    sound = False
-                    self._find(part, error.reason, *tokens, count, *error.tokens)
-            count += 1
-        return LaneRange(start, walker.offset, count)
+        exact_before, elements = walker.read_exactly, []
+        for run in walker.runs(depth=depth):
+            if self._kept is not None:
+                elements += run
+            if sound and not check_run(run, count):
+                for index, element in enumerate(run, count):
+                    try:
+                        check(element, index)
+                    except Misshapen as error:
+                        sound = False
+                        self._find(part, error.reason, *tokens, index, *error.tokens)
+                        break
+            count += len(run)
+        return self._range(start, count, exact_before, elements)
+
+    def _are_events(self, run: list[Any], count: int) -> bool:
+        """Whether these are sound, seen at a glance. Here as below: if not, each of them is looked at."""
+        try:
+            return _in_order(run, count) and all("event" in element for element in run)
+        except (KeyError, TypeError, IndexError):
+            return False
 
     def _check_event(self, element: Value, index: int) -> None:
         if not isinstance(element, dict):
@@ -401,6 +559,16 @@ class _Check:
         if "event" not in element:
             raise Misshapen("has no event")
         _check_seq(element, index)
+
+    def _are_entries(self, run: list[Any], count: int) -> bool:
+        try:
+            if not _in_order(run, count) or not all("output" in entry and len(entry) == 2 for entry in run):
+                return False
+        except (KeyError, TypeError, IndexError):
+            return False
+        # The elements of an array in the canonical form, one behind the other, are what the hash is made of.
+        self._entries_hash.add_bytes(canonical_bytes(run)[1:-1])
+        return True
 
     def _check_entry(self, element: Value, index: int) -> None:
         if not isinstance(element, dict):
@@ -427,7 +595,10 @@ class _Check:
             self._find(name, "not an array", name)
             return LaneRange(start, walker.offset, 0)
         count = 0
+        exact_before, elements = walker.read_exactly, []
         for run in walker.runs():
+            if self._kept is not None:
+                elements += run
             if not set(map(type, run)) <= _NUMBER_TYPES:
                 index = next(index for index, value in enumerate(run) if type(value) not in _NUMBER_TYPES)
                 self._find(name, "not a number", name, count + index)
@@ -435,7 +606,7 @@ class _Check:
                 index = next(index for index, value in enumerate(run) if not 0 <= value < 1)  # type: ignore[operator]
                 self._find(name, "outside [0, 1)", name, count + index)
             count += len(run)
-        return LaneRange(start, walker.offset, count)
+        return self._range(start, count, exact_before, elements)
 
     def _read_responses(self) -> None:
         walker = self._walker
@@ -448,8 +619,13 @@ class _Check:
                 walker.skip()
                 self._find("responses", "not an array", "responses", key)
                 continue
-            count = sum(map(len, walker.runs()))
-            self.responses[key] = LaneRange(start, walker.offset, count)
+            exact_before, elements = walker.read_exactly, []
+            if self._kept is not None:
+                elements = [value for run in walker.runs() for value in run]
+                count = len(elements)
+            else:
+                count = sum(map(len, walker.runs()))
+            self.responses[key] = self._range(start, count, exact_before, elements)
         return None
 
     def _read_transcript(self) -> None:
@@ -462,7 +638,7 @@ class _Check:
             seen.add(key)
             if key == "entries":
                 self.entries = self._read_elements(
-                    "entries", self._check_entry, _ELEMENT_DEPTH, "transcript", "entries"
+                    "entries", self._check_entry, self._are_entries, _ELEMENT_DEPTH, "transcript", "entries"
                 )
             elif key == "hash":
                 value = walker.load()
@@ -490,7 +666,9 @@ class _Check:
                     if isinstance(version, bool) or version != PLAYHEAD_VERSION:
                         self._find(PLAYHEAD, f"not {PLAYHEAD_VERSION}, the one version known", PLAYHEAD, "version")
                 case "calls":
-                    self.calls = self._read_elements("calls", self._check_call, _CALL_DEPTH, PLAYHEAD, "calls")
+                    self.calls = self._read_elements(
+                        "calls", self._check_call, self._are_calls, _CALL_DEPTH, PLAYHEAD, "calls"
+                    )
                 case "policy":
                     self.policy = walker.load()
                 case "provenance":
@@ -505,6 +683,40 @@ class _Check:
             self._find("calls", _MISSING, PLAYHEAD, "calls")
         self.playhead = (start, walker.offset)
         return None
+
+    def _are_calls(self, run: list[Any], _: int) -> bool:
+        clock = random = 0
+        keys: list[str] = []
+        try:
+            for call in run:
+                if len(call) != 2 or type(call["fn"]) is not str or type(call["asks"]) is not list:
+                    return False
+                for ask in call["asks"]:
+                    if "respond" in ask:
+                        members = len(ask)
+                        if members != 1:
+                            members -= type(ask.get("args")) is list
+                            members -= type(ask.get("kwargs")) is dict
+                            if members != 1:
+                                return False
+                        keys.append(ask["respond"])
+                    elif len(ask) != 1:
+                        return False
+                    elif ask.get("now") is _ONE:
+                        clock += 1
+                    elif ask.get("random") is _ONE:
+                        random += 1
+                    else:
+                        return False
+        except (KeyError, TypeError, AttributeError):
+            return False
+        if not set(map(type, keys)) <= _KEY_TYPES:
+            return False
+        self._asked_clock += clock
+        self._asked_random += random
+        for key, times in Counter(keys).items():
+            self._asked_responses[key] = self._asked_responses.get(key, 0) + times
+        return True
 
     def _check_call(self, element: Value, _: int) -> None:
         for ask in parse_call(element).asks:
@@ -556,6 +768,15 @@ class _Check:
 
 
 _NUMBER_TYPES: Final = {int, float}
+_KEY_TYPES: Final = {str}
+# True is another object. Where small integers are not one and the same, each ask is looked at.
+_ONE: Final = 1
+
+
+def _in_order(run: list[Any], count: int) -> bool:
+    """Whether each of these has its place in the array as its seq: an integer, no bool and no 1.0."""
+    seqs = [element["seq"] for element in run]
+    return seqs == list(range(count, count + len(run))) and set(map(type, seqs)) == {int}
 
 
 def _check_seq(element: dict[str, Value], index: int) -> None:

@@ -8,13 +8,14 @@ canonical form (keys sorted, numbers as ECMAScript writes them); events and answ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
-from typing import Any, BinaryIO
+from itertools import repeat
+from typing import Any, BinaryIO, Final
 
 from playhead import jsontext
-from playhead.canonical import ArrayHash, checked_bytes
-from playhead.jsontext import Value, dumps_pretty
+from playhead.canonical import ArrayHash, canonical_bytes, checked_bytes
+from playhead.jsontext import Value, dumps_elements, dumps_pretty
 from playhead.tape.boundaries import (
     PLAYHEAD,
     PLAYHEAD_VERSION,
@@ -24,62 +25,122 @@ from playhead.tape.boundaries import (
     takes_from_responses,
 )
 from playhead.tape.elements import Walker
-from playhead.tape.model import Ask, Meta, Raised, Returned, TapeCall
+from playhead.tape.model import Ask, Meta, Plain, Raised, Returned, TapeCall
 from playhead.tape.spool import MEMORY_LIMIT, Lane, Spool
 
 RECORDING_VERSION = "1"
 
 _ANY_DEPTH = 1 << 62
 _DEFAULT_FUNCTION = "handler"
+# Between two elements of an array of a recording, and of an array inside of one of its members.
+_BETWEEN_FLAT: Final = b",\n    "
+_BETWEEN: Final = b",\n      "
+# Calls are written so many at a time, if they are small: that they take no more than so many bytes is a guess from
+# those before them.
+_MOST_AHEAD: Final = 32
+_AHEAD_BYTES: Final = 1 << 16
 
 
 class RecordingWriter:
     """`add` the calls in order, then `finish`. `open_spool` gives an empty temporary file, for reading and writing."""
 
-    def __init__(self, open_spool: Callable[[], BinaryIO], *, memory_limit: int = MEMORY_LIMIT) -> None:
+    def __init__(
+        self, open_spool: Callable[[], BinaryIO], *, memory_limit: int = MEMORY_LIMIT, decoded: bool = False
+    ) -> None:
+        """`decoded`: all values in the calls come from `jsontext.loads`, so that nothing has to be proved of them."""
         self._open_spool = open_spool
         self._spool = Spool(open_spool, memory_limit=memory_limit)
-        self._events = self._spool.lane()
-        self._clock = self._spool.lane()
-        self._random = self._spool.lane()
+        self._events = self._spool.lane(_BETWEEN_FLAT)
+        self._clock = self._spool.lane(_BETWEEN_FLAT)
+        self._random = self._spool.lane(_BETWEEN_FLAT)
         self._responses: dict[str, Lane] = {}
-        self._entries = self._spool.lane()
-        self._calls = self._spool.lane()
+        self._entries = self._spool.lane(_BETWEEN)
+        self._calls = self._spool.lane(_BETWEEN)
+        self._decoded = decoded
+        self._ahead = _Ahead(1)
         self._hash = ArrayHash()
         self._lost: Counter[str] = Counter()
 
     @property
     def call_count(self) -> int:
         """How many calls were added."""
-        return self._events.count
+        return self._events.count + len(self._ahead.outputs)
 
     def add(self, call: TapeCall) -> None:
         """The next call. Raises NotCanonical for a value JSON cannot carry, and then nothing of the call is added.
 
         ValueError: a `seq` out of order, asks or an outcome that are not known, a clock reading that is no number.
         """
-        seq = self._events.count
+        seq = self.call_count
         if call.seq != seq:
             raise ValueError(f"call {call.seq} where call {seq} comes next")
+        if self._decoded:
+            if self._add_plain(call):
+                return
+            self._write_ahead()
         if call.asks is None:
             raise ValueError(f"call {seq}: what it asked is not known")
-        pieces = [(self._events, dumps_pretty({"seq": seq, "event": call.event}, level=2))]
+        pieces = [(self._events, 1, dumps_pretty({"seq": seq, "event": call.event}, level=2))]
         for ask in call.asks:
             # An answer that was an error has a null in its place.
             if takes_from_responses(ask):
-                pieces.append((self._responses_lane(ask.key), dumps_pretty(None if ask.error else ask.value, level=3)))
+                pieces.append(
+                    (self._responses_lane(ask.key), 1, dumps_pretty(None if ask.error else ask.value, level=3))
+                )
             elif takes_from_clock(ask):
-                pieces.append((self._clock, _number(ask.value)))
+                pieces.append((self._clock, 1, _number(ask.value)))
             elif takes_from_random(ask):
-                pieces.append((self._random, _number(ask.value)))
+                pieces.append((self._random, 1, _number(ask.value)))
         entry, hashed = _entry(call, seq)
-        pieces.append((self._entries, entry))
-        pieces.append((self._calls, dumps_pretty(call_value(call), level=3)))
+        pieces.append((self._entries, 1, entry))
+        pieces.append((self._calls, 1, dumps_pretty(call_value(call), level=3)))
         self._hash.add_bytes(hashed)
-        for lane, text in pieces:
-            flat = lane is self._events or lane is self._clock or lane is self._random
-            self._spool.append(lane, b",\n    " if flat else b",\n      ", text)
+        self._spool.append(pieces)
         self._note_losses(call)
+
+    def _add_plain(self, call: TapeCall) -> bool:
+        """Put a call of which there is nothing out of the ordinary to say with others; False if there is."""
+        if type(call.outcome) is not Returned or call.said:
+            return False
+        questions = _questions(call)
+        if questions is None:
+            return False
+        self._ahead.add(call.event, call.fn, call.outcome.output, questions)
+        if self._ahead.full:
+            self._write_ahead()
+        return True
+
+    def _write_ahead(self) -> None:
+        """Give the spool the calls that were put together, in one text for each lane."""
+        ahead = self._ahead
+        count = len(ahead.outputs)
+        if not count:
+            return
+        first = self._events.count
+        seqs = range(first, first + count)
+        outputs = ahead.outputs
+        events = [{"seq": seq, "event": event} for seq, event in zip(seqs, ahead.events, strict=True)]
+        entries = [{"output": output, "seq": seq} for seq, output in zip(seqs, outputs, strict=True)]
+        self._hash.add_bytes(canonical_bytes(entries)[1:-1])
+        pieces = [
+            (self._events, count, dumps_elements(events, 2)),
+            (self._entries, count, _stored_entries(seqs, outputs)),
+            (self._calls, count, dumps_elements(ahead.records, 3)),
+        ]
+        if ahead.clock:
+            pieces.append((self._clock, len(ahead.clock), _number_texts(ahead.clock)))
+        if ahead.random:
+            pieces.append((self._random, len(ahead.random), _number_texts(ahead.random)))
+        pieces += [
+            (self._responses_lane(key), len(values), dumps_elements(values, 3))
+            for key, values in ahead.responses.items()
+        ]
+        size = self._spool.append(pieces)
+        self._lost["boundaries"] += ahead.asking
+        self._lost["arguments"] += ahead.arguments
+        self._lost["functions"] += sum(record["fn"] != _DEFAULT_FUNCTION for record in ahead.records if "fn" in record)
+        # Many small calls at a time, and large ones by themselves.
+        self._ahead = _Ahead(max(1, min(_MOST_AHEAD, _AHEAD_BYTES * count // size)))
 
     def finish(
         self,
@@ -97,6 +158,7 @@ class RecordingWriter:
         format's first implementation would write. `losses` tells what that leaves behind. `policy` names the rules that
         shaped the calls, `extra` are members that are not known here.
         """
+        self._write_ahead()
         digest = self._hash.hexdigest()
         if not plain:
             self._write(out, meta, digest, with_calls=True, provenance=provenance, policy=policy, extra=extra)
@@ -130,7 +192,7 @@ class RecordingWriter:
         key = jsontext.joined(key)
         lane = self._responses.get(key)
         if lane is None:
-            lane = self._responses[key] = self._spool.lane()
+            lane = self._responses[key] = self._spool.lane(_BETWEEN)
         return lane
 
     def _write(
@@ -200,6 +262,151 @@ class RecordingWriter:
                 lost["handed_over"] += 1
             if ask.lane is not None:
                 lost["lanes"] += 1
+
+
+class _Ahead:
+    """Plain calls that are not written yet: what each lane gets of them."""
+
+    __slots__ = ("arguments", "asking", "clock", "events", "outputs", "random", "records", "responses", "room")
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.events: list[Value] = []
+        self.outputs: list[Value] = []
+        self.records: list[dict[str, Value]] = []
+        self.clock: list[int | float] = []
+        self.random: list[int | float] = []
+        self.responses: dict[str, list[Value]] = {}
+        # How many of the calls asked anything, and how many questions had arguments.
+        self.asking = 0
+        self.arguments = 0
+
+    @property
+    def full(self) -> bool:
+        return len(self.outputs) >= self.room
+
+    def add(self, event: Value, fn: str | None, output: Value, questions: _Questions) -> None:
+        asks, answers, arguments = questions
+        for lane, value in answers:
+            if lane is _NOW:
+                self.clock.append(value)
+            elif lane is _RANDOM:
+                self.random.append(value)
+            elif (values := self.responses.get(lane)) is None:
+                self.responses[lane] = [value]
+            else:
+                values.append(value)
+        if asks:
+            self.asking += 1
+        self.arguments += arguments
+        self.records.append({"asks": asks} if fn is None else {"fn": fn, "asks": asks})
+        self.events.append(event)
+        self.outputs.append(output)
+
+
+# The asks of a call as they stand in the file; each value with its lane, a key or one of the two below; and how many
+# questions had arguments.
+_Questions = tuple[list[Value], list[tuple[Any, Any]], int]
+_NOW: Final = object()
+_RANDOM: Final = object()
+
+
+def _questions(call: TapeCall) -> _Questions | None:
+    """What a plain call asked; None for one that is not plain."""
+    if call.plain is not None:
+        return _plain_questions(call.plain)
+    if call.asks is None:
+        return None
+    asks: list[Value] = []
+    answers: list[tuple[Any, Any]] = []
+    arguments = 0
+    for ask in call.asks:
+        if ask.lane is not None:
+            return None
+        if ask.kind == "respond":
+            by, error = ask.by, ask.error
+            if error is not None or by is not None or ask.rank is not None or ask.abandoned or not ask.args_known:
+                return None
+            asks.append(question := _respond(ask.key, ask.args, ask.kwargs))
+            arguments += len(question) > 1
+            answers.append((ask.key, ask.value))
+            continue
+        if type(ask.value) not in _NUMBERS:
+            return None
+        if ask.kind == "now" and ask.clock == "wall":
+            asks.append(_ASKED_NOW)
+            answers.append((_NOW, ask.value))
+        elif ask.kind == "random" and ask.draw is None:
+            asks.append(_ASKED_RANDOM)
+            answers.append((_RANDOM, ask.value))
+        else:
+            return None
+    return asks, answers, arguments
+
+
+def _plain_questions(plain: Plain) -> _Questions | None:
+    asks: list[Value] = []
+    answers: list[tuple[Any, Any]] = []
+    arguments = 0
+    kwargs = plain.kwargs or repeat(None)
+    for (kind, key), value, given, named in zip(plain.shape, plain.values, plain.args, kwargs, strict=False):
+        if kind == "respond":
+            asks.append(question := _respond(key, given, named))
+            arguments += len(question) > 1
+            answers.append((key, value))
+        elif type(value) not in _NUMBERS:
+            return None
+        elif kind == "now":
+            asks.append(_ASKED_NOW)
+            answers.append((_NOW, value))
+        else:
+            asks.append(_ASKED_RANDOM)
+            answers.append((_RANDOM, value))
+    return asks, answers, arguments
+
+
+def _respond(key: str, args: list[Value] | None, kwargs: dict[str, Value] | None) -> dict[str, Value]:
+    question: dict[str, Value] = {"respond": key}
+    if args:
+        question["args"] = args
+    if kwargs:
+        question["kwargs"] = kwargs
+    return question
+
+
+_ASKED_NOW: Final[dict[str, Value]] = {"now": 1}
+_ASKED_RANDOM: Final[dict[str, Value]] = {"random": 1}
+_NUMBERS: Final = frozenset({int, float})
+
+
+def _number_texts(values: list[int | float]) -> bytes:
+    """Clock readings or draws, one behind the other."""
+    kinds = set(map(type, values))
+    if (kinds == {int} and min(values) > -_PLAIN_INTEGER and max(values) < _PLAIN_INTEGER) or (
+        # Here Python writes what everyone writes.
+        kinds == {float} and min(values) >= 1e-4 and max(values) < 1
+    ):
+        return repr(values)[1:-1].replace(", ", ",\n    ").encode()
+    return _BETWEEN_FLAT.join(map(_number, values))
+
+
+_PLAIN_INTEGER: Final = 1 << 53
+
+
+def _stored_entries(seqs: Iterable[int], outputs: list[Value]) -> bytes:
+    """Entries of the transcript that are outputs."""
+    # Sorted before "output", as it is to stand; no output has a line that is so far out.
+    entries: list[Value] = [{"!seq": seq, "output": output} for seq, output in zip(seqs, outputs, strict=True)]
+    text = jsontext.sorted_elements(entries, 3)
+    if text is not None and text.find(b"\xee") < 0 and text.find(b"\xef") < 0:
+        return text.replace(b'\n        "!seq": ', b'\n        "seq": ')
+    # Not everything is sorted alike by code points and by UTF-16.
+    return _BETWEEN.join(
+        [
+            _entry(TapeCall(seq, None, None, None, Returned(output)), seq)[0]
+            for seq, output in zip(seqs, outputs, strict=True)
+        ]
+    )
 
 
 def meta_value(meta: Meta) -> dict[str, Value]:

@@ -6,7 +6,7 @@ What is held per lane is its unwritten end and 16 bytes for every segment.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, Final
 
 from playhead.errors import InputOutputError
@@ -14,16 +14,19 @@ from playhead.errors import InputOutputError
 MEMORY_LIMIT: Final = 4194304
 
 _COPY_SIZE: Final = 65536
+# What a short element takes in memory besides its bytes, its separator's included.
+_ELEMENT_BYTES: Final = 64
 
 
 class Lane:
     """One byte string of a `Spool`."""
 
-    __slots__ = ("count", "end", "segments")
+    __slots__ = ("count", "end", "segments", "separator")
 
-    def __init__(self) -> None:
+    def __init__(self, separator: bytes) -> None:
+        self.separator = separator
         self.count = 0  # elements, for whoever appends
-        self.end = bytearray()
+        self.end: list[bytes] = []
         self.segments: array[int] | None = None  # offset, length, offset, length, ...
 
 
@@ -45,21 +48,23 @@ class Spool:
         """Whether nothing has gone to the file."""
         return self._file is None
 
-    def lane(self) -> Lane:
-        """A new lane, empty."""
-        lane = Lane()
+    def lane(self, separator: bytes) -> Lane:
+        """A new lane, empty; what stands between two of its elements."""
+        lane = Lane(separator)
         self._lanes.append(lane)
         return lane
 
-    def append(self, lane: Lane, separator: bytes, element: bytes) -> None:
-        """Add an element, behind a separator unless it is the first."""
-        if lane.count:
-            lane.end += separator
-        lane.end += element
-        lane.count += 1
-        self._held += len(separator) + len(element)
+    def append(self, texts: Iterable[tuple[Lane, int, bytes]]) -> int:
+        """Add elements to lanes: so many, and their text, with separators between them. How many bytes that was."""
+        added = 0
+        for lane, count, text in texts:
+            lane.end.append(text)
+            lane.count += count
+            added += len(text) + _ELEMENT_BYTES
+        self._held += added
         if self._held > self._limit:
             self._spill()
+        return added
 
     def pieces(self, lane: Lane) -> Iterator[bytes]:
         """The lane from its start, in pieces of bounded size."""
@@ -75,8 +80,7 @@ class Spool:
                     yield data
                     place += len(data)
                     left -= len(data)
-        if lane.end:
-            yield bytes(lane.end)
+        yield from _joined(lane)
 
     def close(self) -> None:
         """Close the file, if there is one; the lanes are gone."""
@@ -90,10 +94,32 @@ class Spool:
         self._file.seek(self._place)
         for lane in self._lanes:
             if lane.end:
-                self._file.write(lane.end)
+                start = self._place
+                for text in _joined(lane):
+                    self._file.write(text)
+                    self._place += len(text)
                 if lane.segments is None:
                     lane.segments = array("Q")
-                lane.segments.extend((self._place, len(lane.end)))
-                self._place += len(lane.end)
-                lane.end = bytearray()
+                lane.segments.extend((start, self._place - start))
+                lane.end = []
         self._held = 0
+
+
+def _joined(lane: Lane) -> Iterator[bytes]:
+    """What is not in the file, in pieces: a copy of all of it would take as much memory again."""
+    pieces: list[bytes] = []
+    size = 0
+    # Behind what is in the file there stands a separator too.
+    first = lane.segments is None
+    for text in lane.end:
+        if not first:
+            pieces.append(lane.separator)
+        first = False
+        pieces.append(text)
+        size += len(text)
+        if size >= _COPY_SIZE:
+            yield b"".join(pieces)
+            pieces.clear()
+            size = 0
+    if pieces:
+        yield b"".join(pieces)

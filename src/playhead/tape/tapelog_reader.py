@@ -1,9 +1,9 @@
 """A tape v1 (`.jsonl`) read from a seekable file: its header at once, its calls streamed, and call i by its place.
 
-Memory does not grow with the tape, but for eight bytes a call once a call was asked for by its place. Members and kinds
-that are not known are passed over and kept in `raw`. A last line that was torn by the death of its writer is dropped
-and told in `notices`; a line before it that cannot be read raises TapeFormatError with its number. What makes a tape
-*good*, beyond what is needed to read it, is for playhead.tape.tapelog_check to say.
+Memory does not grow with the tape, but for 16 bytes for every 32 calls once one was asked for by its place. Members
+and kinds that are not known are passed over and kept in `raw`. A last line that was torn by the death of its writer is
+dropped and told in `notices`; a line before it that cannot be read raises TapeFormatError with its number. What makes a
+tape *good*, beyond what is needed to read it, is for playhead.tape.tapelog_check to say.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Final
+from itertools import accumulate, islice
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from playhead import jsontext, pointer
-from playhead.canonical import ArrayHash
+from playhead.canonical import ArrayHash, canonical_bytes
 from playhead.errors import JSONTextError, TapeFormatError, UsageError
 from playhead.jsontext import MAX_DEPTH, Value
 from playhead.tape.inflight import Sidecar, read_sidecar
@@ -30,6 +31,7 @@ from playhead.tape.logged import (
 )
 from playhead.tape.markers import may_be_escaped, offset_s, restore
 from playhead.tape.model import Ask, Outcome, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.plain_lines import PlainLines, blocks
 from playhead.tape.raw_lines import RawLine, last_line, raw_lines
 from playhead.tape.recorders import error_from_text, read_event
 from playhead.tape.tapelog_events import read_error, read_own_event, value_of, wholes
@@ -43,7 +45,19 @@ _SPACE: Final = b" \t\r\n"
 _LINE_DEPTH: Final = MAX_DEPTH + 8
 
 # How nearly every recorder begins the line of a call; any other line is decoded to be known.
+_OUR_CALL: Final = b'{"ev":"call","seq":'
 _BEGINS_AS_CALL: Final = re.compile(rb'\{"ev":\s?"call",\s?"')
+
+
+class _Index(NamedTuple):
+    """How many calls a tape has, and where every so many of them stand: offset and number of the line."""
+
+    calls: int
+    offsets: array[int]
+    numbers: array[int]
+
+
+_EVERY: Final = 32
 
 
 class TapeLog:
@@ -57,7 +71,7 @@ class TapeLog:
         self._name = name
         self._inflight = inflight
         self._sidecar: Sidecar | None = None
-        self._offsets: array[int] | None = None
+        self._index: _Index | None = None
         self._hash: str | None = None
         self._has_texts = False
         first = next((line for line in raw_lines(file) if line.data.strip(_SPACE)), None)
@@ -71,7 +85,8 @@ class TapeLog:
         self._torn_at: int | None = None
         self.transcript_hash: str | None = None
         self.stats: dict[str, Value] | None = None
-        self._notices: list[str] = []
+        # A file that was compressed may have something to say.
+        self._notices: list[str] = list(getattr(file, "notices", ()))
         self._read_end()
 
     @property
@@ -87,7 +102,7 @@ class TapeLog:
     @property
     def call_count(self) -> int:
         """How many calls have ended."""
-        return len(self._index())
+        return self._places().calls
 
     def calls(self, wanted: Callable[[dict[str, Value]], bool] | None = None) -> Iterator[LoggedCall]:
         """The calls in the order of the tape, one in memory at a time; may be asked for again.
@@ -102,21 +117,43 @@ class TapeLog:
                     yield self._call(value, line, place)
                 place += 1
 
+    def taped(self) -> Iterator[TapeCall]:
+        """The same calls, without what only a line of this format knows of them: much sooner, for our own tapes."""
+        return (call for call, _ in self.told())
+
+    def told(self) -> Iterator[tuple[TapeCall, LoggedCall | PlainLines]]:
+        """The same calls with what is known of them besides; of a plain line that is its numbers alone."""
+        if not self.own:
+            yield from ((logged.call, logged) for logged in self.calls())
+            return
+        plain = PlainLines()
+        place = 0
+        for block in blocks(self._file, offset=self._calls_offset, number=self._calls_line, stop=self._torn_at):
+            escaped = may_be_escaped(block.text)
+            for index, text in enumerate(block.lines):
+                call = None if escaped else plain.call(text, place)
+                told: LoggedCall | PlainLines = plain
+                if call is None:
+                    if not text.strip(_SPACE):
+                        continue
+                    line = block.line(index)
+                    value = self._decoded(line)
+                    if value is None or value.get("ev") != "call":
+                        continue
+                    told = self._call(value, line, place)
+                    call = told.call
+                place += 1
+                yield call, told
+
     def call(self, place: int) -> LoggedCall:
         """The call at `place`, from 0: costs the call, once the tape was looked through. UsageError beyond the end."""
-        index = self._index()
-        if not 0 <= place < len(index):
-            raise UsageError(f"no call {place} on a tape of {len(index)} calls")
-        offset = index[place]
-        line = next(raw_lines(self._file, offset=offset))
-        try:
-            return self._call(self._object(line), line, place)
-        except TapeFormatError:
-            # Its number is known to those who count.
-            for line in self._lines():
-                if line.offset == offset:
-                    self._call(self._object(line), line, place)
-            raise
+        index = self._places()
+        if not 0 <= place < index.calls:
+            raise UsageError(f"no call {place} on a tape of {index.calls} calls")
+        near = place // _EVERY
+        lines = raw_lines(self._file, offset=index.offsets[near], number=index.numbers[near])
+        line = next(islice(filter(self._is_call, lines), place % _EVERY, None))
+        return self._call(self._object(line), line, place)
 
     def unfinished(self) -> list[LoggedCall]:
         """The calls of the sidecar that never ended: they have no line on the tape."""
@@ -138,8 +175,11 @@ class TapeLog:
         if self._hash is None:
             digest = ArrayHash()
             for place, outcome in self.outcomes():
-                digest.add_bytes(entry_bytes(place, outcome))
-                self._has_texts = self._has_texts or isinstance(outcome, RaisedText)
+                if isinstance(outcome, Returned):
+                    digest.add_bytes(b'{"output":%b,"seq":%d}' % (canonical_bytes(outcome.output), place))
+                else:
+                    digest.add_bytes(entry_bytes(place, outcome))
+                    self._has_texts = self._has_texts or isinstance(outcome, RaisedText)
             self._hash = digest.hexdigest()
         if self.transcript_hash not in (None, self._hash) and not self._has_texts:
             raise self._wrong("not the hash of the entries", self._last_number(), "hash")
@@ -147,9 +187,9 @@ class TapeLog:
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         """How each call ended, by its place."""
-        for logged in self.calls():
-            assert logged.call.outcome is not None
-            yield logged.call.seq, logged.call.outcome
+        for call in self.taped():
+            assert call.outcome is not None
+            yield call.seq, call.outcome
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """The entries of the transcript: {"seq","output"} or {"seq","error"}."""
@@ -169,15 +209,38 @@ class TapeLog:
             if line.data.strip(_SPACE):
                 yield line
 
-    def _index(self) -> array[int]:
-        """Where the line of each call begins."""
-        if self._offsets is None:
-            offsets = array("Q")
-            for line in self._lines():
-                if _BEGINS_AS_CALL.match(line.data) or self._object(line).get("ev") == "call":
-                    offsets.append(line.offset)
-            self._offsets = offsets
-        return self._offsets
+    def _places(self) -> _Index:
+        """Where the lines of calls begin."""
+        if self._index is None:
+            self._index = self._look_through()
+        return self._index
+
+    def _look_through(self) -> _Index:
+        calls = 0
+        offsets, numbers = array("Q"), array("Q")
+        for block in blocks(self._file, offset=self._calls_offset, number=self._calls_line, stop=self._torn_at):
+            lines, text = block.lines, block.text
+            # Each line but the first follows an LF: if so many LFs are followed by a call, all are calls.
+            if text.startswith(_OUR_CALL) and text.count(b"\n" + _OUR_CALL) == len(lines) - 1:
+                starts = list(accumulate(map(len, lines), initial=block.offset))
+                wanted = range(-calls % _EVERY, len(lines), _EVERY)
+                offsets.extend([starts[index] for index in wanted])
+                numbers.extend([block.number + index for index in wanted])
+                calls += len(lines)
+                continue
+            for index in range(len(lines)):
+                line = block.line(index)
+                if self._is_call(line):
+                    if calls % _EVERY == 0:
+                        offsets.append(line.offset)
+                        numbers.append(line.number)
+                    calls += 1
+        return _Index(calls, offsets, numbers)
+
+    def _is_call(self, line: RawLine) -> bool:
+        if _BEGINS_AS_CALL.match(line.data):
+            return True
+        return bool(line.data.strip(_SPACE)) and self._object(line).get("ev") == "call"
 
     def _numbers(self, wanted: set[int]) -> set[int]:
         """Which of these numbers a call on the tape has."""

@@ -11,11 +11,12 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from playhead import jsontext
-from playhead.canonical import ArrayHash, checked_bytes
+from playhead.canonical import ArrayHash, canonical_bytes, checked_bytes
 from playhead.jsontext import Value
 from playhead.tape.logged import PLAYHEAD, PLAYHEAD_VERSION, TAPE_VERSION, LoggedCall, Lossy
 from playhead.tape.markers import place
 from playhead.tape.model import Outcome, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.plain_texts import PlainTexts
 from playhead.tape.tapelog_events import ask_event, error_text, name_text, said_events, text_of, wholes_member
 from playhead.tape.times import parse_rfc3339
 
@@ -33,8 +34,12 @@ class TapeLogWriter:
         recorder_version: str,
         constants: Mapping[str, Value] | None = None,
         playhead: Mapping[str, Value] | None = None,
+        *,
+        decoded: bool = False,
     ) -> None:
+        """`decoded`: all values in the calls come from `jsontext.loads`, so that nothing has to be proved of them."""
         parse_rfc3339(started)
+        self._plain = PlainTexts() if decoded else None
         self._started = started
         self._recorder_version = recorder_version
         self._constants = dict(constants or {})
@@ -90,10 +95,17 @@ class TapeLogWriter:
         cannot carry and ValueError for a call that is none (no outcome, no asks, an ask that no context gives, a `ts`
         that is no time); then no line was made and no `seq` is used up.
         """
-        if call.asks is None:
-            raise ValueError(f"call {number}: what it asked is not known")
         if _TIME.fullmatch(ts) is None:
             raise ValueError("not an RFC 3339 time")
+        if self._plain is not None and not lossy and trace is None:
+            line = self._plain.line(call, self._count + 1, number, ts, ms)
+            if line is not None:
+                assert type(call.outcome) is Returned
+                self._hash.add_bytes(b'{"output":%b,"seq":%d}' % (canonical_bytes(call.outcome.output), self._count))
+                self._count += 1
+                return line
+        if call.asks is None:
+            raise ValueError(f"call {number}: what it asked is not known")
         extra = [b'"call":%d,"seq":%d' % (number, call.seq)]
         wholes: list[tuple[str, bytes | None]] = []
         if call.fn is None:

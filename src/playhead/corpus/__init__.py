@@ -1,0 +1,1 @@
+"""Many tapes at once: in which order, and by whom."""

@@ -1,0 +1,425 @@
+"""What is read and written in blocks and in one go is what the exact readers and writers give, to the last byte.
+
+The exact ones are the same modules with their shortcuts closed, so a file is held against itself: as it was written,
+with a byte changed, cut off, with members in another order, in other layouts. Errors are compared whole.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tapelog_strategies import many_calls
+
+from playhead import jsontext
+from playhead.errors import PlayheadError
+from playhead.jsontext import Value
+from playhead.tape.log_tape import open_tape
+from playhead.tape.model import Ask, Meta, Raised, Returned, TapeCall
+from playhead.tape.plain_lines import PlainLines
+from playhead.tape.recording_reader import _Check, _Values
+from playhead.tape.recording_writer import RecordingWriter
+from playhead.tape.tapelog_writer import TapeLogWriter
+
+META = Meta("fast", "2026-07-03T00:00:00.000Z")
+TS = "2026-07-03T00:00:00.000Z"
+VECTORS = Path(__file__).parents[2] / "protocol" / "vectors" / "tape"
+
+ODD = [
+    4.0,
+    -0.0,
+    1e16,
+    1e21,
+    1e-7,
+    10**19,
+    2**64,
+    -(2**63) - 1,
+    10**300,
+    "\ud800",
+    "é",
+    "\uff21\U0001f600",
+    "\n    },\n",
+]
+KEYS = ["k", "api.get", "é", "\n", "now", "!seq", "\ud800", "\uff21", "\U0001f600"]
+scalars = st.none() | st.booleans() | st.integers(-5, 10**12) | st.floats(-1e9, 1e9) | st.text(max_size=5)
+values = st.recursive(
+    scalars | st.sampled_from(ODD),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    max_leaves=5,
+)
+members = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
+
+
+def read(value: Any) -> Any:
+    """As it comes from a message or a file."""
+    return jsontext.loads(jsontext.dumps(value))
+
+
+@st.composite
+def plain_asks(draw: st.DrawFn) -> Ask:
+    match draw(st.integers(0, 3)):
+        case 0:
+            return Ask("now", value=draw(st.integers(0, 2 * 10**12)))
+        case 1:
+            return Ask(
+                "random", value=draw(st.floats(0, 1, exclude_max=True) | st.sampled_from([0, 0.5, 1e-5, 1e-300]))
+            )
+    args, kwargs = draw(st.none() | st.lists(values, max_size=2)), draw(st.none() | st.just({}) | members)
+    return Ask("respond", key=draw(st.sampled_from(KEYS)), args=args, kwargs=kwargs, value=draw(values))
+
+
+@st.composite
+def plain_calls(draw: st.DrawFn) -> list[TapeCall]:
+    return [
+        TapeCall(
+            seq,
+            draw(members | values),
+            draw(st.sampled_from(["handler", "other", "handler", None])),
+            tuple(draw(st.lists(plain_asks(), max_size=3))),
+            draw(st.builds(Returned, values) | st.just(Raised({"type": "E", "message": "no"}))),
+        )
+        for seq in range(draw(st.integers(0, 5)))
+    ]
+
+
+sessions = (plain_calls() | many_calls()).map(lambda calls: [decoded(call) for call in calls])
+
+
+def decoded(call: TapeCall) -> TapeCall:
+    """A call whose values are such as come from messages."""
+    outcome = call.outcome
+    assert outcome is not None
+    return TapeCall(
+        call.seq,
+        read(call.event),
+        call.fn,
+        tuple([decoded_ask(ask) for ask in call.asks or ()]),
+        Returned(read(outcome.output)) if isinstance(outcome, Returned) else Raised(read(outcome.error)),
+        tuple(read(list(call.said))),
+    )
+
+
+def decoded_ask(ask: Ask) -> Ask:
+    names = ("kind", "clock", "draw", "key", "args", "kwargs", "value", "error", "lane")
+    return Ask(
+        **{name: read(getattr(ask, name)) for name in names},
+        args_known=ask.args_known,
+        abandoned=ask.abandoned,
+        by=ask.by,
+        rank=ask.rank,
+    )
+
+
+def recording(calls: list[TapeCall], *, fast: bool) -> bytes:
+    writer, out = RecordingWriter(TemporaryFile, decoded=fast), BytesIO()
+    for call in calls:
+        writer.add(call)
+    assert writer.call_count == len(calls)
+    writer.finish(out, META)
+    return out.getvalue()
+
+
+def tape(calls: list[TapeCall], *, fast: bool) -> bytes:
+    writer = TapeLogWriter(TS, "3.11.7", {"a": 1}, {"daemon": "0"}, decoded=fast)
+    lines = [writer.call(call, number=call.seq + 3, ts=TS, ms=call.seq / 7) for call in calls]
+    return b"".join([writer.header(), *lines, writer.transcript()])
+
+
+WRITERS: list[Callable[..., bytes]] = [recording, tape]
+
+
+def no(*_: Any) -> bool:
+    return False
+
+
+@contextmanager
+def exactly() -> Iterator[None]:
+    """Every shortcut of the readers closed."""
+    with (
+        mock.patch.object(jsontext, "loads_spread", lambda data, level: None),
+        mock.patch.object(jsontext, "loads_proved", lambda data: None),
+        mock.patch.object(PlainLines, "call", lambda self, line, place: None),
+        mock.patch.multiple(_Check, _are_events=no, _are_entries=no, _are_calls=no),
+        mock.patch.object(_Values, "plain", lambda self, record: None),
+    ):
+        yield
+
+
+def found(data: bytes, chunk_size: int | None = None) -> Any:
+    """All that a file says, to the form of its numbers; or the error, whole."""
+    try:
+        opened = open_tape(BytesIO(data), "t")
+        shown, again = ([text_of(call) for call in opened.calls()] for _ in range(2))
+        assert shown == again
+        return (
+            shown,
+            opened.call_count,
+            opened.hash,
+            opened.meta,
+            list(opened.notices),
+            jsontext.dumps([*opened.entries()]),
+        )
+    except PlayheadError as error:
+        return type(error), str(error), {name: getattr(error, name, None) for name in PLACES}
+
+
+def text_of(call: TapeCall) -> bytes:
+    """To the form of its numbers, and to any depth."""
+    return jsontext.dumps([call.seq, call.event, call.fn, asks_of(call), outcome_of(call), list(call.said)])
+
+
+PLACES = ("reason", "path", "pointer", "line", "column", "offset")
+
+
+def asks_of(call: TapeCall) -> Value:
+    if call.asks is None:
+        return None
+    # A reading may know its text too.
+    return [[getattr(ask, "text", None), {name: getattr(ask, name) for name in Ask.__slots__}] for ask in call.asks]
+
+
+def outcome_of(call: TapeCall) -> Value:
+    assert call.outcome is not None
+    return [type(call.outcome).__name__, {name: getattr(call.outcome, name) for name in call.outcome.__match_args__}]
+
+
+def check(data: bytes) -> None:
+    with exactly():
+        wanted = found(data)
+    assert found(data) == wanted
+
+
+@settings(max_examples=150)
+@given(sessions, st.sampled_from(WRITERS))
+def test_a_writer_that_is_told_its_values_were_read_writes_the_same_bytes(
+    calls: list[TapeCall], write: Callable[..., bytes]
+) -> None:
+    def attempt(fast: bool) -> Any:
+        try:
+            return write(calls, fast=fast)
+        except PlayheadError as error:
+            return str(error)
+
+    assert attempt(True) == attempt(False)
+
+
+@settings(max_examples=150)
+@given(sessions, st.sampled_from(WRITERS))
+def test_what_was_written_is_read_the_same_by_both(calls: list[TapeCall], write: Callable[..., bytes]) -> None:
+    data = write(calls, fast=True)
+    check(data)
+    # What a reader gives is what a writer takes, plain form and all.
+    taken = list(open_tape(BytesIO(data), "t").calls())
+    assert write(taken, fast=True) == write(taken, fast=False)
+
+
+TOKENS = [
+    b"0",
+    b"1",
+    b"-0",
+    b"1.0",
+    b"1e2",
+    b"true",
+    b"null",
+    b'"x"',
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b"\n",
+    b"\xff",
+    b" ",
+]
+SWAPS = [
+    (b'"seq": 1', b'"seq": true'),
+    (b'"seq": 1', b'"seq": 1.0'),
+    (b'"seq": 0', b'"seq": -0'),
+    (b'"seq":1', b'"seq":1.0'),
+    (b'"seq":1', b'"seq":true'),
+    (b'"now": 1', b'"now": true'),
+    (b'"now": 1', b'"now": 1.0'),
+    (b'"random": 1', b'"now": 1'),
+    (b'"fn": "handler"', b'"fn": "handler",\n        "fn": "handler"'),
+    (b'"error":null', b'"error":null,"error":null'),
+    (b'"asks": [', b'"asks": [ '),
+    (b'"m":"float"', b'"m":"int"'),
+    (b'"k":"now"', b'"k":"perf"'),
+    (b'"k":"fx"', b'"k":"db"'),
+    (b'.000Z"', b'.000z"'),
+    (b"T00:00", b"T24:00"),
+    (b"T00:00", b" 00:00"),
+    (b"T00:00", b"t00:00"),
+    (b":00.000Z", b":60.000Z"),
+    (b'"args":[]', b'"args":null'),
+    (b'"call":', b'"call":1.5,"x":'),
+    (b'"playhead":{"call"', b'"playhead":{"lossy":true,"call"'),
+    (b"\n", b"\r\n"),
+    (b"\n", b"\n\n"),
+    (b"    ", b"   \t"),
+    (b"e", b"\\u0065"),
+    (b"},", b"}, "),
+]
+
+
+@settings(max_examples=300)
+@given(plain_calls().map(lambda calls: [decoded(call) for call in calls]), st.sampled_from(WRITERS), st.data())
+def test_a_file_that_was_changed_is_read_or_refused_the_same_by_both(
+    calls: list[TapeCall], write: Callable[..., bytes], data: st.DataObject
+) -> None:
+    text = write(calls, fast=True)
+    for _ in range(data.draw(st.integers(1, 2))):
+        place = data.draw(st.integers(0, len(text)))
+        match data.draw(st.sampled_from(["put", "insert", "cut", "drop", "swap", "again"])):
+            case "put":
+                token = data.draw(st.sampled_from(TOKENS))
+                text = text[:place] + token + text[place + len(token) :]
+            case "insert":
+                text = text[:place] + data.draw(st.sampled_from(TOKENS)) + text[place:]
+            case "cut":
+                text = text[:place]
+            case "drop":
+                text = text[:place] + text[place + data.draw(st.integers(1, 60)) :]
+            case "again":
+                text = text[:place] + text[max(0, place - data.draw(st.integers(1, 200))) :]
+            case _:
+                old, new = data.draw(st.sampled_from([swap for swap in SWAPS if swap[0] in text] or SWAPS))
+                text = text.replace(old, new, data.draw(st.sampled_from([1, -1])))
+    check(text)
+
+
+def plain_session(*values: Any) -> list[TapeCall]:
+    """Calls that ask for all three, are answered with these values, and return them."""
+    return [
+        TapeCall(
+            seq,
+            {"event": value, "n": seq},
+            "handler",
+            (
+                Ask("now", value=1783036800000 + seq),
+                Ask("random", value=0.5),
+                Ask("respond", key="k", args=[value], kwargs={"a": value} if seq % 2 else None, value=value),
+            ),
+            Returned(value),
+        )
+        for seq, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("old, new", SWAPS)
+def test_each_small_change_is_read_or_refused_the_same_by_both(
+    old: bytes, new: bytes, write: Callable[..., bytes]
+) -> None:
+    text = write(plain_session({"a": 1}, "x", 3), fast=True)
+    places = [place for place in range(len(text)) if text.startswith(old, place)]
+    for place in places:
+        check(text[:place] + new + text[place + len(old) :])
+    check(text.replace(old, new))
+
+
+DEEP = [jsontext.loads(b"[" * levels + b"]" * levels) for levels in (14, 15, 16, 17, 18, 200, 260, 990)]
+SPECIAL = [{"__dt__": "2026-07-03T00:00:00Z"}, {"__esc__": {"__dt__": "x"}}, {"__dt": 1, "__x__": 2}, "\x7fdrawn\x7f"]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("value", [*ODD, *DEEP, *SPECIAL], ids=lambda value: jsontext.dumps(value)[:30].decode())
+def test_each_odd_value_is_written_and_read_the_same_by_both(value: Any, write: Callable[..., bytes]) -> None:
+    calls = [decoded(call) for call in plain_session(1, value, [value], {"m": value}, 2)]
+    calls.append(TapeCall(len(calls), {}, "handler", (), Returned(read(value))))
+    calls.append(TapeCall(len(calls), read({"event": value}), "handler", (), Returned(None)))
+    text = write(calls, fast=True)
+    assert text == write(calls, fast=False)
+    check(text)
+
+
+def relaid(data: bytes, chance: random.Random) -> Iterator[bytes]:
+    value = jsontext.loads(data)
+    yield jsontext.dumps(value)
+    yield json.dumps(value, indent=2).encode()
+    yield json.dumps(value, indent=1).encode()
+    yield jsontext.dumps_pretty(shuffled(value, chance))
+    yield data.replace(b"\n", b"\r\n")
+    yield data + b"\n"
+
+
+def shuffled(value: Value, chance: random.Random) -> Value:
+    if isinstance(value, list):
+        return [shuffled(item, chance) for item in value]
+    if not isinstance(value, dict):
+        return value
+    items = [(key, shuffled(item, chance)) for key, item in value.items()]
+    chance.shuffle(items)
+    return dict(items)
+
+
+@settings(max_examples=60)
+@given(plain_calls().map(lambda calls: [decoded(call) for call in calls]), st.randoms(use_true_random=False))
+def test_other_layouts_are_read_the_same_by_both(calls: list[TapeCall], chance: random.Random) -> None:
+    for data in relaid(recording(calls, fast=True), chance):
+        check(data)
+    header, *lines, last = tape(calls, fast=True).splitlines()
+    for layout in (lambda line: jsontext.dumps(shuffled(jsontext.loads(line), chance)), lambda line: line + b" "):
+        check(b"\n".join([header, *map(layout, lines), last, b""]))
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*VECTORS.glob("recordings/**/*.json"), *VECTORS.glob("v1/**/*.jsonl")]), ids=lambda path: path.name
+)
+def test_every_vector_is_read_the_same_by_both(path: Path) -> None:
+    check(path.read_bytes())
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 4096])
+def test_blocks_end_where_lines_do_whatever_their_size(size: int) -> None:
+    calls = [
+        TapeCall(seq, {"n": seq, "t": "x" * (seq * 37 % 90)}, "f", (Ask("now", value=seq),), Returned([seq, {"a": {}}]))
+        for seq in range(40)
+    ]
+    for write in WRITERS:
+        data = write(calls, fast=True)
+        with mock.patch("playhead.tape.plain_lines.BLOCK_BYTES", size):
+            assert list(open_tape(BytesIO(data), "t").calls()) == calls
+
+
+def test_a_call_is_plain_where_there_is_nothing_more_to_say() -> None:
+    asks = (
+        Ask("now", value=1783036800000),
+        Ask("random", value=0.5),
+        Ask("respond", key="k", args=[1], kwargs={"a": 2}, value={"b": 3}),
+        Ask("respond", key="k", value=None),
+    )
+    more = [
+        Ask("now", value=1.5, lane="t"),
+        Ask("respond", key="k", error={"type": "E", "message": ""}),
+        Ask("respond", key="k", by=2, rank=1),
+        Ask("respond", key="k", abandoned=True),
+        Ask("respond", key="k", args_known=False),
+    ]
+    calls = [TapeCall(seq, {}, "f", asks, Returned(seq)) for seq in range(3)]
+    calls += [TapeCall(seq, {}, "f", (ask,), Returned(seq)) for seq, ask in enumerate(more, start=3)]
+    for write in WRITERS:
+        taken = list(open_tape(BytesIO(write(calls, fast=True)), "t").calls())
+        assert [call.plain is not None for call in taken] == [True] * 3 + [False] * len(more)
+        for call in taken[:3]:
+            assert call.plain is not None
+            assert call.plain.shape == (("now", ""), ("random", ""), ("respond", "k"), ("respond", "k"))
+            assert call.plain.shape is taken[0].plain.shape  # type: ignore[union-attr]
+            assert call.plain.values == [1783036800000, 0.5, {"b": 3}, None]
+            assert call.plain.args == [None, None, [1], None]
+            assert call.plain.kwargs == [None, None, {"a": 2}, None]
+        assert taken == calls
