@@ -57,7 +57,7 @@ FIGURE = {
     "properties": {
         "name": {"type": "string", "pattern": r"^[a-z_]+([.-][a-z0-9_-]+)*$"},
         "title": TEXT,
-        "unit": {"enum": ["µs", "ms", "s", "MB", "ms/MB", "bytes", "events/s", "times"]},
+        "unit": {"enum": ["µs", "ms", "s", "MB", "MB/s", "ms/MB", "bytes", "events/s", "times"]},
         "median": NUMBER,
         "least": NUMBER,
         "most": NUMBER,

@@ -91,7 +91,7 @@ def test_what_a_file_is_its_content_says(playhead, incident, examples, tmp_path)
     ("arguments", "says"),
     [
         (["incident.jsonl", "-o", "x.jsonl"], "already"),
-        (["incident.jsonl", "-o", "x.txt"], ".json or .jsonl"),
+        (["incident.jsonl", "-o", "x.txt"], ".json, .jsonl or .jsonl.zst"),
         (["incident.jsonl", "-o", "there.json"], "--force"),
         (["nowhere.jsonl", "-o", "x.json"], "No such file"),
         (["torn.json", "-o", "x.jsonl"], "torn.json"),

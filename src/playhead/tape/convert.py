@@ -80,9 +80,10 @@ def to_tape(
     header = _header(recording, daemon)
     writer = TapeLogWriter(_started(recording), python, recording.constants, header, decoded=True)
     out.write(writer.header())
+    started = _started(recording)
     for call in recording.calls():
-        taped = call if call.asks is not None else replace(call, asks=())
-        out.write(writer.call(taped, number=call.seq, ts=_started(recording), ms=0))
+        taped = call if call.plain is not None or call.asks is not None else replace(call, asks=())
+        out.write(writer.call(taped, number=call.seq, ts=started, ms=0))
         progress(writer.call_count)
     stats = (recording.provenance or {}).get("stats")
     out.write(writer.transcript(stats if isinstance(stats, dict) else None))

@@ -16,6 +16,7 @@ from playhead.jsontext import Value
 from playhead.tape.model import Plain, Returned, Shape, TapeCall, plain_call
 from playhead.tape.raw_lines import RawLine
 from playhead.tape.recorders import milliseconds
+from playhead.tape.times import SECONDS, THOUSANDTHS
 
 # Small: what is decoded of a block stays in the processor's caches.
 BLOCK_BYTES: Final = 1 << 16
@@ -131,7 +132,7 @@ class PlainLines:
                 minute = self._minutes.get(value[:17])
                 if minute is None:
                     minute = self._minute(value[:17])
-                value = minute + _SECONDS[value[17:19]] + _THOUSANDTHS[value[19:]]
+                value = minute + SECONDS[value[17:19]] + THOUSANDTHS[value[19:]]
             elif kind == "rand":
                 if len(event) != 3 or event["m"] != "float" or type(value) not in _NUMBERS:
                     return None
@@ -173,8 +174,6 @@ _NOW: Final = 0
 _RANDOM: Final = 1
 _KINDS: Final = ("now", "random")
 _NUMBERS: Final = frozenset({int, float})
-_SECONDS: Final = {f"{second:02d}": 1000 * second for second in range(60)}
-_THOUSANDTHS: Final = {f".{ms:03d}Z": ms for ms in range(1000)}
 _MOST_SHAPES: Final = 4096
 _MOST_MINUTES: Final = 4096
 _new: Final = tuple.__new__

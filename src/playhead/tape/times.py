@@ -30,6 +30,10 @@ _RFC3339: Final = re.compile(
 )
 _DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?")
 
+# How the rest of a time goes on behind its minute, where it is written to the millisecond and in UTC; in milliseconds.
+SECONDS: Final = {f"{second:02d}": 1000 * second for second in range(60)}
+THOUSANDTHS: Final = {f".{ms:03d}Z": ms for ms in range(1000)}
+
 _DAYS_IN_MONTH: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
