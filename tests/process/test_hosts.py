@@ -49,6 +49,16 @@ LANGUAGES = {
         "<?php $x = 1;\n",
         "php-cli",
     ),
+    "bash": Language(
+        "bash",
+        ".sh",
+        "echo loading\n"
+        'handler() {\n  printf 1; printf 2 >&1; bash -c "echo 3"; echo 4 >&2\n  local all; IFS= read -r -d "" all\n'
+        '  ctx.now && REPLY="[$1,\\"$all\\",$REPLY]"\n}\n',
+        ("handler( {", "syntax error"),
+        "true\n",
+        "bash",
+    ),
 }
 
 

@@ -36,8 +36,8 @@ def handler_options(function: F) -> F:
             click.option(
                 "--handler",
                 metavar="FILE|COMMAND",
-                help="A file to host (.py, .mjs, .js, .cjs, .ts, .rb, .php), or the command that starts the handler; "
-                "no shell. A command may also stand after --.",
+                help="A file to host (.py, .mjs, .js, .cjs, .ts, .rb, .php, .sh), or the command that starts the "
+                "handler; no shell. A command may also stand after --.",
             ),
             click.option("--fn", metavar="NAME", help="The handler's function to call, where it has several."),
             click.option(

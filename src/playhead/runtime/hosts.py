@@ -20,10 +20,23 @@ NODE_SUFFIXES = (".mjs", ".js", ".cjs")
 TYPESCRIPT_SUFFIXES = (".ts", ".mts", ".cts")
 RUBY_SUFFIXES = (".rb",)
 PHP_SUFFIXES = (".php",)
-HOSTED_SUFFIXES = (*PYTHON_SUFFIXES, *NODE_SUFFIXES, *TYPESCRIPT_SUFFIXES, *RUBY_SUFFIXES, *PHP_SUFFIXES)
+BASH_SUFFIXES = (".sh",)
+HOSTED_SUFFIXES = (
+    *PYTHON_SUFFIXES,
+    *NODE_SUFFIXES,
+    *TYPESCRIPT_SUFFIXES,
+    *RUBY_SUFFIXES,
+    *PHP_SUFFIXES,
+    *BASH_SUFFIXES,
+)
 
 # What runs a file, the oldest version that its client library knows, and the Debian package that brings it.
-_INTERPRETERS = {"node": ("Node 18", "nodejs"), "ruby": ("Ruby 3.0", "ruby"), "php": ("PHP 8.1", "php-cli")}
+_INTERPRETERS = {
+    "node": ("Node 18", "nodejs"),
+    "ruby": ("Ruby 3.0", "ruby"),
+    "php": ("PHP 8.1", "php-cli"),
+    "bash": ("Bash 5.1", "bash"),
+}
 
 # PHP has no dup2, so a shell does it: the pipes become descriptors 3 and 4, and what is printed goes to stderr.
 _PHP_STREAMS = "3,4"
@@ -116,6 +129,8 @@ def _hosted(path: str, suffix: str) -> list[str]:
     if suffix in PHP_SUFFIXES:
         hosting = [os.path.join(clients_directory(), "php", "host.php"), "--streams", _PHP_STREAMS]
         return ["/bin/sh", "-c", _PHP_SHELL, _interpreter("php", path), *hosting, file]
+    if suffix in BASH_SUFFIXES:
+        return [_interpreter("bash", path), os.path.join(clients_directory(), "bash", "host.sh"), file]
     node = _interpreter("node", path)
     host = os.path.join(clients_directory(), "node", "host.mjs")
     if suffix in TYPESCRIPT_SUFFIXES and _TYPESCRIPT_IF_ASKED <= _node_version(node) < _TYPESCRIPT:
