@@ -65,7 +65,7 @@ def check(language: Language, column: Column) -> Cell:
 
 def judged(column: Column, result: dict[str, Any], known: set[str]) -> Cell:
     if "error" in result:
-        return Cell(str(result["error"]["message"])[:80], False)
+        return Cell(f"✘ {str(result['error']['message'])[:40]}", False)
     divergence = result.get("divergence")
     if divergence is None:
         return Cell(f"✔ {result['actualHash'][:SHOWN_DIGITS]}", column.diverges is None)
@@ -90,9 +90,9 @@ def built(language: Language) -> bool:
     named = [language.conformance, *language.examples.values()]
 
     def there() -> bool:
-        # Not options, and not lists of paths.
-        paths = [word for command in named for word in command if "/" in word and word[0] != "-" and ":" not in word]
-        return all((language.folder / path).exists() for path in paths)
+        # Not options; a word may be a list of paths.
+        words = [word for command in named for word in command if "/" in word and word[0] != "-"]
+        return all((language.folder / path).exists() for word in words for path in word.split(os.pathsep))
 
     if there():
         return True
