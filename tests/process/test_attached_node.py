@@ -203,8 +203,11 @@ def test_a_killed_daemon_is_followed_by_another(tmp_path: Path, playhead: Any, r
     out = run(
         """
 import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 await charge({ user: 'first', n: 0 });
-while (recorder.stats().path === null || recorder.stats().queuedBytes > 0) await new Promise((r) => setTimeout(r, 5));
+// What lies in the pipe dies with the daemon: it has to be on the tape.
+const taped = (path) => path !== null && existsSync(path) && readFileSync(path, 'utf8').includes('"user":"first"');
+while (!taped(recorder.stats().path)) await new Promise((r) => setTimeout(r, 5));
 const first = recorder.stats().path;
 await recorder.wrap('kill', async () => {
   const children = execFileSync('pgrep', ['-P', String(process.pid), '-f', 'playhead serve'], { encoding: 'utf8' });
