@@ -192,7 +192,7 @@ CHARGE, DRIFTED, *_, BEYOND = PORTS.COLUMNS
         (DRIFTED, {"divergence": {"kind": "crash", "seq": 0}}, set(), ("✘ event 0, crash", False)),
         (BEYOND, {"divergence": ROUNDED}, {"numbers-64"}, ("rounds: 9007199254740992 for 9007199254740994", True)),
         (BEYOND, {"divergence": ROUNDED}, set(), ("✘ event 1, output", False)),
-        (CHARGE, {"error": {"message": "it cannot be started"}}, set(), ("it cannot be started", False)),
+        (CHARGE, {"error": {"message": "it cannot be started"}}, set(), ("✘ it cannot be started", False)),
     ],
 )
 def test_a_cell_of_the_port_check(column: Any, result: dict[str, Any], known: set[str], cell: tuple[str, bool]) -> None:

@@ -1,0 +1,6 @@
+include(CMakeFindDependencyMacro)
+find_dependency(PkgConfig)
+pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson>=2.14)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_dependency(Threads)
+include("${CMAKE_CURRENT_LIST_DIR}/playhead-client-c-targets.cmake")
