@@ -28,7 +28,7 @@ from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.pinning import on_core, one_core, unhurried
 from playhead.runtime.policies import policy_of_tape
 from playhead.runtime.runs import Progress, choose_function, replay_run, verify_run
-from playhead.runtime.store import reading, reading_sidecar
+from playhead.runtime.store import reading, reading_sidecar, spool_beside
 from playhead.session.commands import HandlerInfo
 from playhead.session.handler import SessionOptions
 from playhead.tape.model import Outcome
@@ -74,7 +74,7 @@ class Daemon:
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[str, Verdict]:
         """The id of a recording and its verdict. TapeFormatError, HandlerStartError where it could not be told."""
-        with opened_tape(path) as tape:
+        with opened_tape(path, to_be_played=handler.windows) as tape:
             policy = policy_of_tape(tape.policy)
             verdicts = [self._verify_under(policy, tape, handler, options, progress) for _ in range(runs)]
             return tape.meta.id, repeated(verdicts)
@@ -172,12 +172,13 @@ class Daemon:
 
 
 @contextlib.contextmanager
-def opened_tape(path: str) -> Iterator[Tape]:
+def opened_tape(path: str, *, to_be_played: bool = False) -> Iterator[Tape]:
     """A tape of either format that is known to be well-formed, with its sidecar; "-" is standard input."""
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(reading(path))
         if not is_tape_log(file):
-            yield RecordingReader(file, name=path)
+            spool = stack.enter_context(spool_beside(file)) if to_be_played else None
+            yield RecordingReader(file, name=path, spool=spool)
             return
         # Most tapes that are verified are recordings, and this costs start-up time.
         log_tape = importlib.import_module("playhead.tape.log_tape")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playhead import jsontext
 from playhead.engine.determinism import Sources, seeded_random, sequence_clock, stepping_clock
 from playhead.engine.divergence import Diverged
 from playhead.engine.heads import PRODUCE, Answer, PlayHead, RecordHead
@@ -25,9 +26,10 @@ from playhead.engine.windows import (
     Took,
     shortened,
     window_of,
+    windows_of,
 )
 from playhead.errors import DeterminismError
-from playhead.tape.model import Ask, Plain, Returned, TapeCall, plain_call
+from playhead.tape.model import Ask, Plain, PlainRun, Returned, TapeCall, plain_call
 
 START = 1783036800000
 OUTPUT = "the expected output"
@@ -189,6 +191,41 @@ def test_any_plain_call_has_the_same_window_in_both_forms(asks: list[Ask]) -> No
     assert unmade is not None
     assert made is not None
     assert (unmade.lanes, unmade.report) == (made.lanes, made.report)
+
+
+def check_run(asks: list[Ask]) -> None:
+    """A run of calls that ask this has for each of them, as text, the window that it has by itself."""
+    plain = as_plain(*asks).plain
+    assert plain is not None
+    texts = [jsontext.dumps(value) for value in plain.values]
+    run = PlainRun(
+        5, "f", plain.shape, plain.args, plain.kwargs, [b"{}"] * 2, [[text] * 2 for text in texts], [b"1"] * 2
+    )
+    window = window_of(run.call(1))
+    assert window is not None
+    given = windows_of(run)
+    if given is None:
+        # Which answer is the next may depend on what is asked: then each call is looked at.
+        assert max(Counter(key for kind, key in plain.shape if kind == "respond").values()) > 1
+        return
+    assert [json.loads(text or b"{}") for text in given[0]] == [window.lanes] * 2
+    assert given[1] == window.report
+
+
+@pytest.mark.parametrize("asks", [case[1] for case in PLAIN], ids=[case[0] for case in PLAIN])
+def test_a_run_is_given_what_its_calls_are(asks: list[Ask]) -> None:
+    check_run(asks)
+
+
+@settings(max_examples=60)
+@given(QUESTIONS)
+def test_any_run_is_given_what_its_calls_are(asks: list[Ask]) -> None:
+    check_run(asks)
+
+
+@pytest.mark.parametrize("key", ["%", "%b", "%%d", "100 %"])
+def test_a_key_with_a_percent_sign_is_a_key(key: str) -> None:
+    check_run([answer(key, 1), answer("k", "%b")])
 
 
 def test_shapes_without_end_are_not_kept_without_end() -> None:

@@ -20,7 +20,7 @@ from playhead.engine.windows import Feed, Supplies, TapedFeed, window_of
 from playhead.errors import UsageError
 from playhead.session import commands as do
 from playhead.session import events as on
-from playhead.session.foreseen import Foreseen
+from playhead.session.foreseen import CallAhead, Foreseen
 from playhead.session.handler import HELD_MS, STRAY_SAMPLES, HandlerSession, SessionOptions, State
 from playhead.tape.boundaries import call_value, parse_call
 from playhead.tape.model import Ask, Outcome, Raised, Returned, TapeCall
@@ -166,7 +166,6 @@ HAPPENS: dict[type, on.Event] = {
     on.OutputEnded: on.OutputEnded(),
     on.TimerFired: on.TimerFired("call"),
     on.CallWanted: on.CallWanted(0, "handler", {}),
-    on.CallAhead: on.CallAhead(0, "handler", {}),
     on.CallBegun: on.CallBegun(),
     on.CancelWanted: on.CancelWanted(),
     on.ResetWanted: on.ResetWanted({"region": "eu"}),
@@ -191,7 +190,6 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash before ready"], State.FAULTED),
         on.TimerFired: (NOTHING, State.NEW),
         on.CallWanted: ILLEGAL,
-        on.CallAhead: ILLEGAL,
         on.CallBegun: ILLEGAL,
         on.CancelWanted: ILLEGAL,
         on.ResetWanted: ILLEGAL,
@@ -205,7 +203,6 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash before ready"], State.FAULTED),
         on.TimerFired: (NOTHING, State.INITIALIZING),
         on.CallWanted: ILLEGAL,
-        on.CallAhead: ILLEGAL,
         on.CallBegun: ILLEGAL,
         on.CancelWanted: (NOTHING, State.INITIALIZING),
         on.ResetWanted: ILLEGAL,
@@ -219,7 +216,6 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash"], State.FAULTED),
         on.TimerFired: (NOTHING, State.READY),
         on.CallWanted: ([HANDLE, "set call 60000"], State.CALLING),
-        on.CallAhead: ([HANDLE], State.READY),
         on.CallBegun: (["set call 60000"], State.CALLING),
         on.CancelWanted: (NOTHING, State.READY),
         on.ResetWanted: (["set reset 30000", 'reset {"constants":{"region":"eu"}}'], State.RESETTING),
@@ -233,7 +229,6 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash"], State.FAULTED),
         on.TimerFired: (["fault timeout"], State.FAULTED),
         on.CallWanted: ILLEGAL,
-        on.CallAhead: ([HANDLE], State.CALLING),
         on.CallBegun: ILLEGAL,
         on.CancelWanted: (['cancel {"call":0}'], State.CALLING),
         on.ResetWanted: ILLEGAL,
@@ -247,7 +242,6 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (["fault crash"], State.FAULTED),
         on.TimerFired: (NOTHING, State.RESETTING),
         on.CallWanted: ILLEGAL,
-        on.CallAhead: ILLEGAL,
         on.CallBegun: ILLEGAL,
         on.CancelWanted: (NOTHING, State.RESETTING),
         on.ResetWanted: ILLEGAL,
@@ -261,7 +255,6 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
         on.OutputEnded: (NOTHING, State.CLOSING),
         on.TimerFired: (NOTHING, State.CLOSING),
         on.CallWanted: ILLEGAL,
-        on.CallAhead: ILLEGAL,
         on.CallBegun: ILLEGAL,
         on.CancelWanted: (NOTHING, State.CLOSING),
         on.ResetWanted: ILLEGAL,
@@ -276,7 +269,6 @@ TABLE: dict[State, dict[type, tuple[list[str], State] | str]] = {
             on.OutputEnded: (NOTHING, over),
             on.TimerFired: (NOTHING, over),
             on.CallWanted: ILLEGAL,
-            on.CallAhead: ILLEGAL,
             on.CallBegun: ILLEGAL,
             on.CancelWanted: (NOTHING, over),
             on.ResetWanted: ILLEGAL,
@@ -298,7 +290,7 @@ def test_every_event_in_every_state(state: State, event: type) -> None:
     session = reached(state)
     if event is on.CallBegun and state is State.READY:
         # Only what was sent can begin.
-        session.step(HAPPENS[on.CallAhead])
+        session.send_ahead(CallAhead(0, "handler", {}))
     expected = TABLE[state][event]
     if isinstance(expected, str):
         with pytest.raises(AssertionError, match=f"{event.__name__} cannot happen while {state.value}"):
@@ -830,7 +822,7 @@ def windowed(feed: Any = None, head: Any = None, **more: Any) -> HandlerSession:
     session.step(on.Spawned())
     session.step(line(id=1, result=WINDOWED))
     for seq in range(2):
-        session.step(on.CallAhead(seq, "handler", {}))
+        session.send_ahead(CallAhead(seq, "handler", {}))
     if head is None:
         head = RecordHead(sources() if feed is None else feed.sources)
         head.begin(TapeCall(0, None, None, None, None))
@@ -994,11 +986,11 @@ def test_a_window_too_large_for_a_frame_is_left_out_and_an_event_too_large_is_to
     half = "x" * (FRAME_BYTES // 2)
     session = started(call_ms=0)
     window = {"respond": {"k": [{"value": half}, {"value": half}]}}
-    (sent,) = session.step(on.CallAhead(0, "handler", {}, window, Foreseen(b'{"m":"now"}', 1)))
-    assert said(sent) == HANDLE
+    sent = session.send_ahead(CallAhead(0, "handler", {}, window, Foreseen(b'{"m":"now"}', 1)))
+    assert said(do.SendFrame(sent)) == HANDLE
     assert session.agree(deque([b"what it says"])) == (0, True), "what it will report is not foreseen any more"
     with pytest.raises(UsageError, match="event 1 makes a frame of"):
-        session.step(on.CallAhead(1, "handler", half + half, window))
+        session.send_ahead(CallAhead(1, "handler", half + half, window))
 
 
 # --- reset ---
@@ -1316,7 +1308,7 @@ class Played:
             given = [len(values) for values in params["window"].values() if isinstance(values, list)]
             lanes = self.supplies.window(len(self.out), most=max(given, default=0))
             self.out.append((TapeCall(params["seq"], None, None, None, None), self.supplies))
-            self.step(on.CallAhead(params["seq"], params["fn"], params["event"], lanes))
+            self.sends(CallAhead(params["seq"], params["fn"], params["event"], lanes))
             return
         call = next(self.calls)
         window = window_of(call)
@@ -1325,7 +1317,10 @@ class Played:
         foreseen = None
         if window.report is not None and isinstance(call.outcome, Returned):
             foreseen = Foreseen(window.report, call.outcome.output)
-        self.step(on.CallAhead(params["seq"], params["fn"], params["event"], window.lanes, foreseen))
+        self.sends(CallAhead(params["seq"], params["fn"], params["event"], window.lanes, foreseen))
+
+    def sends(self, call: CallAhead) -> None:
+        self.sent.append(json.loads(self.session.send_ahead(call)))
 
     def hears(self, frame: dict[str, Any]) -> None:
         """A line of the handler: it waits until the call that it is of has begun, or is all that was foreseen."""

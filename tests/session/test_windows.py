@@ -17,7 +17,7 @@ from playhead.engine.windows import TapedFeed, window_of
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.answers import outcome_in
-from playhead.session.foreseen import Foreseen, Sent, agreed, sent
+from playhead.session.foreseen import CallAhead, Foreseen, Foresight, Sent
 from playhead.session.handler import HandlerSession, SessionOptions, State
 from playhead.tape.model import Ask, Returned, TapeCall
 from playhead.wire.message import Response, read_message
@@ -31,7 +31,7 @@ def ahead(*calls: Sent) -> deque[Sent]:
 
 
 def foreseen(output: Any, report: bytes = b"", *, id: int = 7, seq: int = 3) -> Sent:
-    return sent(id, seq, Foreseen(report, output))
+    return Foresight().sent(id, seq, Foreseen(report, output))
 
 
 def reply(output: str, *, id: int = 7) -> bytes:
@@ -41,7 +41,7 @@ def reply(output: str, *, id: int = 7) -> bytes:
 def taken(call: Sent, *lines: Any) -> tuple[int, bool, int]:
     """How many calls were answered, whether the next line is another one, and how many lines are left."""
     waiting, calls = deque(lines), ahead(call)
-    done, other = agreed(calls, waiting)
+    done, other = Foresight().agreed(calls, waiting)
     assert len(done) + len(calls) == 1
     return len(done), other, len(waiting)
 
@@ -174,20 +174,46 @@ def test_a_report_alone_is_waited_behind() -> None:
     assert taken(foreseen(1)) == (0, False, 0)
 
 
+def test_the_order_in_which_a_handler_writes_members_is_learned() -> None:
+    foresight = Foresight()
+    texts = [f'{{"b":{n},"a":[{n}],"c":{{"e":{n},"d":null}}}}' for n in range(3)]
+    outputs: list[Any] = [{"a": [0], "b": 0, "c": {"d": None, "e": 0}}, b'{"a":[1],"b":1,"c":{"d":null,"e":1}}', 7]
+    expected = [reply(texts[0].replace('"b":0,"a":[0]', '"a":[0],"b":0').replace('"e":0,"d":null', '"d":null,"e":0'))]
+    calls = []
+    for output, text in zip(outputs, [*texts[:2], "7"], strict=True):
+        call = foresight.sent(7, 3, Foreseen(b"", output))
+        calls.append(call.reply)
+        done, _ = foresight.agreed(deque([call]), deque([reply(text)]))
+        assert done == [call]
+    assert calls == [*expected, reply(texts[1]), reply("7")]
+
+
+@pytest.mark.parametrize("window", [None, {"now": [1]}])
+def test_what_is_given_as_text_goes_out_as_what_is_given_as_values(window: dict[str, Any] | None) -> None:
+    def frames(event: Any, given: Any, output: Any) -> tuple[Any, tuple[int, bool]]:
+        session, _ = ready(0)
+        frame = session.send_ahead(CallAhead(0, 'h"', event, given, Foreseen(b"", output)))
+        return json.loads(frame), session.agree(deque([reply('{"a":1}', id=2)]))
+
+    text = None if window is None else json.dumps(window).encode()
+    assert frames({"e": [1]}, window, {"a": 1}) == frames(b'{"e":[1]}', text, b'{"a":1}')
+
+
 def test_a_call_that_nothing_is_foreseen_of_is_stepped_through_from_its_first_line_on() -> None:
-    assert taken(sent(7, 3, None)) == (0, False, 0)
-    assert taken(sent(7, 3, None), reply("1")) == (0, True, 1)
+    assert taken(Foresight().sent(7, 3, None)) == (0, False, 0)
+    assert taken(Foresight().sent(7, 3, None), reply("1")) == (0, True, 1)
 
 
 def test_many_calls_are_taken_off_at_once_and_only_as_far_as_they_are_foreseen() -> None:
-    calls = ahead(*(foreseen({"n": n}, b"" if n % 2 else REPORT, id=7 + n, seq=n) for n in range(6)), sent(99, 6, None))
+    sent = [foreseen({"n": n}, b"" if n % 2 else REPORT, id=7 + n, seq=n) for n in range(6)]
+    calls = ahead(*sent, Foresight().sent(99, 6, None))
     lines: deque[Any] = deque()
     for n in range(6):
         if n % 2 == 0:
             lines.append(ASKED.replace(b'"call":3', b'"call":%d' % n))
         lines.append(reply(json.dumps({"n": n}), id=7 + n))
     lines[7] = reply('{"n":5}', id=11)
-    done, other = agreed(calls, lines)
+    done, other = Foresight().agreed(calls, lines)
     assert ([call.seq for call in done], other) == ([0, 1, 2, 3], True)
     assert ([call.seq for call in calls], len(lines)) == ([4, 5, 6], 3)
 
@@ -260,7 +286,7 @@ def ready(calls: int) -> tuple[HandlerSession, list[TapeCall]]:
         window = window_of(call)
         assert window is not None
         assert window.report is not None
-        session.step(on.CallAhead(call.seq, "handler", call.event, window.lanes, Foreseen(window.report, call.seq)))
+        session.send_ahead(CallAhead(call.seq, "handler", call.event, window.lanes, Foreseen(window.report, call.seq)))
     return session, taped
 
 

@@ -6,15 +6,17 @@ with a byte changed, cut off, with members in another order, in other layouts. E
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, BinaryIO
 from unittest import mock
 
 import pytest
@@ -28,10 +30,13 @@ from tapelog_strategies import many_calls
 from playhead import jsontext
 from playhead.errors import PlayheadError
 from playhead.jsontext import Value
+from playhead.tape.lane_values import LaneValues
 from playhead.tape.log_tape import open_tape
-from playhead.tape.model import Ask, Meta, Raised, Returned, TapeCall
+from playhead.tape.model import Ask, Meta, PlainRun, Raised, Returned, TapeCall
+from playhead.tape.opening import Tape, is_tape_log
 from playhead.tape.plain_lines import PlainLines
-from playhead.tape.recording_reader import _Check, _Values
+from playhead.tape.recording_check import RecordingCheck
+from playhead.tape.recording_reader import RecordingReader
 from playhead.tape.recording_writer import RecordingWriter
 from playhead.tape.tapelog_writer import TapeLogWriter
 
@@ -153,8 +158,8 @@ def exactly() -> Iterator[None]:
         mock.patch.object(jsontext, "loads_spread", lambda data, level: None),
         mock.patch.object(jsontext, "loads_proved", lambda data: None),
         mock.patch.object(PlainLines, "call", lambda self, line, place: None),
-        mock.patch.multiple(_Check, _are_events=no, _are_entries=no, _are_calls=no),
-        mock.patch.object(_Values, "plain", lambda self, record: None),
+        mock.patch.multiple(RecordingCheck, _are_events=no, _are_entries=no, _are_calls=no),
+        mock.patch.object(LaneValues, "plain", lambda self, record: None),
     ):
         yield
 
@@ -201,6 +206,26 @@ def check(data: bytes) -> None:
     with exactly():
         wanted = found(data)
     assert found(data) == wanted
+    assert put_by(data) == (wanted[0] if isinstance(wanted[0], list) else wanted)
+
+
+def put_by(data: bytes, spool: BinaryIO | None = None, **how: Any) -> Any:
+    """The calls of a file, read from what was put by when it was checked; or the error, whole."""
+    try:
+        if is_tape_log(BytesIO(data)):
+            opened: Tape = open_tape(BytesIO(data), "t")
+        else:
+            opened = RecordingReader(BytesIO(data), name="t", spool=BytesIO() if spool is None else spool, **how)
+        shown, again = ([text_of(call) for call in one_by_one(opened.runs())] for _ in range(2))
+        assert shown == again
+        return shown
+    except PlayheadError as error:
+        return type(error), str(error), {name: getattr(error, name, None) for name in PLACES}
+
+
+def one_by_one(runs: Iterator[TapeCall | PlainRun]) -> Iterator[TapeCall]:
+    for run in runs:
+        yield from [run] if isinstance(run, TapeCall) else map(run.call, range(len(run.events)))
 
 
 @settings(max_examples=150)
@@ -382,6 +407,62 @@ def test_other_layouts_are_read_the_same_by_both(calls: list[TapeCall], chance: 
 )
 def test_every_vector_is_read_the_same_by_both(path: Path) -> None:
     check(path.read_bytes())
+
+
+def alike(count: int) -> list[TapeCall]:
+    """Calls of which most ask the same."""
+    plain = plain_session(*range(count))
+    shapes = [plain[0].asks[:2], (), plain[0].asks[:1] * 3, plain[0].asks]
+    return [
+        replace(call, asks=shapes[seq // 5 % len(shapes)])
+        if seq % 17
+        else replace(call, outcome=Raised({"type": "E", "message": "no"}))
+        for seq, call in enumerate(plain)
+    ]
+
+
+@pytest.mark.parametrize("size", [16, 100, 1000, 65536])
+def test_calls_that_are_alike_come_together_and_say_the_same(size: int) -> None:
+    data = recording(alike(200), fast=True)
+    assert put_by(data, chunk_size=size) == found(data)[0]
+    runs = list(RecordingReader(BytesIO(data), spool=BytesIO()).runs())
+    longest = max(len(run.events) for run in runs if isinstance(run, PlainRun))
+    assert (longest, len(runs)) < (200, 200)
+    assert longest == 5
+
+
+def test_a_run_is_no_longer_than_what_may_be_held_at_a_time() -> None:
+    calls = [
+        TapeCall(seq, "x" * 50_000, "f", (Ask("respond", key="k", value="y" * 50_000),), Returned(seq))
+        for seq in range(20)
+    ]
+    runs = list(RecordingReader(BytesIO(recording(calls, fast=True)), spool=BytesIO()).runs())
+    assert [len(run.events) for run in runs if isinstance(run, PlainRun)] == [2] * 10
+
+
+class Full(BytesIO):
+    """A disk with room for so many bytes: a write that does not fit is cut short, or fails."""
+
+    def __init__(self, room: int, *, fails: bool) -> None:
+        super().__init__()
+        self.room = room
+        self.fails = fails
+
+    def write(self, data: Any) -> int:
+        if len(data) > self.room and self.fails:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = super().write(data[: self.room])
+        self.room -= written
+        return written
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("room", [0, 1, 300, 2000])
+def test_where_nothing_can_be_put_by_the_recording_is_read_again(room: int, fails: bool) -> None:
+    data = recording(alike(60), fast=True)
+    assert put_by(data, Full(room, fails=fails)) == found(data)[0]
+    runs = RecordingReader(BytesIO(data), spool=Full(room, fails=fails)).runs()
+    assert {type(run) for run in runs} == {TapeCall}
 
 
 @pytest.mark.parametrize("size", [1, 7, 50, 4096])

@@ -18,7 +18,7 @@ from playhead.engine.matching import Unread
 from playhead.engine.outcomes import TranscriptHash
 from playhead.engine.rules import ErrorsRule, Matching
 from playhead.engine.testimony import testimony_difference
-from playhead.tape.model import Outcome, Shape, TapeCall
+from playhead.tape.model import Outcome, PlainRun, Shape, TapeCall
 
 Exit = Literal[0, 1, 2]
 
@@ -173,10 +173,17 @@ class Judge:
         if replay.unread is not None:
             self._counts["unread"] += replay.unread.count
 
-    def agreed(self, taped: TapeCall) -> None:
-        """One call that did what the tape says, to the letter."""
-        assert taped.outcome is not None
+    def agreed(self, taped: TapeCall | PlainRun, place: int = 0) -> None:
+        """One call that did what the tape says, to the letter; of a run the one at `place`."""
         self._counts["events"] += 1
+        if type(taped) is PlainRun:
+            self._shapes[taped.shape] += 1
+            if self._expected is not None:
+                outcome = taped.call(place).outcome
+                assert outcome is not None
+                self._expected.add(taped.seq + place, outcome)
+            return
+        assert isinstance(taped, TapeCall) and taped.outcome is not None
         if taped.plain is not None:
             self._shapes[taped.plain.shape] += 1
         else:

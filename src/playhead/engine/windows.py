@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from playhead import jsontext
@@ -16,7 +17,7 @@ from playhead.engine.determinism import Clock, Random, Sources
 from playhead.engine.heads import Answer, Head
 from playhead.engine.matching import same_arguments
 from playhead.errors import DeterminismError
-from playhead.tape.model import Ask, Shape, TapeCall
+from playhead.tape.model import Ask, PlainRun, Shape, TapeCall
 
 # What a handler may be given of a lane and not have taken: it may never take it.
 MOST_GIVEN = 1024
@@ -45,11 +46,7 @@ def window_of(call: TapeCall) -> Window | None:
     if plain is None or plain.kwargs is not None:
         return _window_of(call.asks)
     shape = plain.shape
-    known = _SHAPES.get(shape)
-    if known is None:
-        if len(_SHAPES) >= MOST_SHAPES:
-            _SHAPES.clear()
-        known = _SHAPES[shape] = _shape(shape)
+    known = _known(shape)
     if known.twice and any(plain.args):
         return _window_of(call.asks)
     lanes: dict[str, Any] = {}
@@ -60,15 +57,32 @@ def window_of(call: TapeCall) -> Window | None:
         lanes["random"] = [values[place] for place in known.random]
     if known.respond:
         lanes["respond"] = {key: [{"value": values[place]} for place in places] for key, places in known.respond}
+    return Window(lanes, _report(shape, plain.args) if any(plain.args) else known.report)
+
+
+def windows_of(run: PlainRun) -> tuple[list[bytes], bytes] | None:
+    """What each of these calls is given, as JSON text, and what all of them report; None: each has its own."""
+    known, args = _known(run.shape), run.args
+    if known.twice and (any(args) or run.kwargs is not None):
+        return None
     report = known.report
-    if any(plain.args):
-        report = b",".join(
-            [
-                _respond_item(key, args, None) if kind == "respond" else _ITEMS[kind]
-                for (kind, key), args in zip(shape, plain.args, strict=True)
-            ]
-        )
-    return Window(lanes, report)
+    if any(args) or run.kwargs is not None:
+        report = _report(run.shape, args, run.kwargs)
+    if not known.order:
+        return [b""] * len(run.events), report
+    columns = [run.values[place] for place in known.order]
+    return list(map(known.text.__mod__, zip(*columns, strict=True))), report
+
+
+def _report(
+    shape: Shape, args: Sequence[list[Any] | None], kwargs: Sequence[dict[str, Any] | None] | None = None
+) -> bytes:
+    return b",".join(
+        [
+            _respond_item(key, given, named) if kind == "respond" else _ITEMS[kind]
+            for (kind, key), given, named in zip(shape, args, kwargs or repeat(None, len(shape)), strict=True)
+        ]
+    )
 
 
 def shortened(call: TapeCall, window: Window, most: int) -> Window:
@@ -98,9 +112,21 @@ class _Shape(NamedTuple):
     report: bytes
     # Whether a key was asked more than once.
     twice: bool
+    # A window as text, its values left out, and where in a call they stand.
+    text: bytes
+    order: tuple[int, ...]
 
 
 _SHAPES: dict[Shape, _Shape] = {}
+
+
+def _known(shape: Shape) -> _Shape:
+    known = _SHAPES.get(shape)
+    if known is None:
+        if len(_SHAPES) >= MOST_SHAPES:
+            _SHAPES.clear()
+        known = _SHAPES[shape] = _shape(shape)
+    return known
 
 
 def _shape(shape: Shape) -> _Shape:
@@ -108,13 +134,31 @@ def _shape(shape: Shape) -> _Shape:
     for place, question in enumerate(shape):
         places.setdefault(question, []).append(place)
     respond = tuple((key, tuple(found)) for (kind, key), found in places.items() if kind == "respond")
+    now, random = (tuple(places.get((kind, ""), ())) for kind in ("now", "random"))
+    texts = [
+        b'"%b":[%b]' % (name, _listed(b"%b", len(found)))
+        for name, found in ((b"now", now), (b"random", random))
+        if found
+    ]
+    if respond:
+        keys = [
+            b"%b:[%b]" % (jsontext.dumps(key).replace(b"%", b"%%"), _listed(b'{"value":%b}', len(found)))
+            for key, found in respond
+        ]
+        texts.append(b'"respond":{%b}' % b",".join(keys))
     return _Shape(
-        now=tuple(places.get(("now", ""), ())),
-        random=tuple(places.get(("random", ""), ())),
+        now=now,
+        random=random,
         respond=respond,
+        text=b"{%b}" % b",".join(texts),
+        order=(*now, *random, *(place for _, found in respond for place in found)),
         report=b",".join([_respond_item(key) if kind == "respond" else _ITEMS[kind] for kind, key in shape]),
         twice=any(len(found) > 1 for _, found in respond),
     )
+
+
+def _listed(item: bytes, times: int) -> bytes:
+    return b",".join([item] * times)
 
 
 def _window_of(asks: Sequence[Ask] | None) -> Window | None:

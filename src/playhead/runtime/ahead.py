@@ -7,18 +7,19 @@ Anything but agreement is no verdict: the caller judges the tape again by asking
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, repeat
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from playhead.engine.divergence import Divergence
 from playhead.engine.verify import Judge, Verdict, VerifyOptions
-from playhead.engine.windows import TapedFeed, Window, shortened, window_of
+from playhead.engine.windows import TapedFeed, Window, shortened, window_of, windows_of
 from playhead.errors import PlayheadError
+from playhead.runtime.garbage import collected_rarely
 from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.runs import Playing, Progress
-from playhead.session.events import CallAhead
-from playhead.session.foreseen import Foreseen
-from playhead.tape.model import Returned, TapeCall
+from playhead.session.foreseen import CallAhead, Foreseen
+from playhead.tape.model import PlainRun, Returned, TapeCall
 from playhead.tape.opening import Tape
 
 
@@ -109,7 +110,8 @@ def verify_ahead(
     options = playing.options
     judge = Judge(playing.expected_hash, options, green=True)
     try:
-        found = _play(playing, caller, function, judge, progress, pace)
+        with collected_rarely():
+            found = _play(playing, caller, function, judge, progress, pace)
     except Faulted as fault:
         found = fault.divergence
     late = close()
@@ -136,22 +138,59 @@ def _play(
 ) -> Divergence | None:
     """The first difference, if there is one. Faulted if the handler does not do its part."""
     head = playing.head
-    calls = ((call, _window(call, pace)) for call in playing.calls())
-    line = Line(calls, lambda out: caller.send_ahead(_handle(*out, function(out[0].fn))), pace)
+    line = Line(_planned(playing, function, pace), lambda planned: caller.send_ahead(planned.handle), pace)
     while line.fill():
         done = caller.agreed()
         for _ in range(done):
-            call, _ = line.take()
-            judge.agreed(call)
+            planned = line.take()
+            judge.agreed(planned.taped, planned.place)
         if not done:
-            call, window = line.take()
+            planned = line.take()
+            call, window = planned.judged(pace)
             head.begin(call)
             outcome = caller.call_ahead(head, TapedFeed(call, window))
             judge.call(call, outcome, head.end(outcome))
             if judge.diverged:
                 return judge.first
-        progress(call.seq + 1)
+        progress(planned.handle.seq + 1)
     return None
+
+
+class _Planned(NamedTuple):
+    """A call as it goes out, and where it stands on the tape."""
+
+    handle: CallAhead
+    taped: TapeCall | PlainRun
+    # In a run.
+    place: int = 0
+
+    def judged(self, pace: Pace) -> tuple[TapeCall, Window | None]:
+        """The call by itself, and what it is given."""
+        call = self.taped.call(self.place) if type(self.taped) is PlainRun else self.taped
+        assert isinstance(call, TapeCall)
+        return call, _window(call, pace)
+
+
+def _planned(playing: Playing, function: Callable[[str | None], str], pace: Pace) -> Iterator[_Planned]:
+    if pace.values is not None:
+        for call in playing.calls():
+            yield _Planned(_handle(call, _window(call, pace), function(call.fn)), call)
+        return
+    for taped in playing.runs():
+        if type(taped) is not PlainRun:
+            assert isinstance(taped, TapeCall)
+            yield _Planned(_handle(taped, _window(taped, pace), function(taped.fn)), taped)
+            continue
+        fn, given = function(taped.fn), windows_of(taped)
+        if given is None:
+            for call in map(taped.call, range(len(taped.events))):
+                yield _Planned(_handle(call, _window(call, pace), fn), call)
+            continue
+        windows, report = given
+        foreseen = map(_new, repeat(Foreseen), zip(repeat(report), taped.outputs))
+        handles = zip(count(taped.seq), repeat(fn), taped.events, windows, foreseen)
+        for place, handle in enumerate(map(_new, repeat(CallAhead), handles)):
+            yield _new(_Planned, (handle, taped, place))
 
 
 def _window(call: TapeCall, pace: Pace) -> Window | None:
@@ -166,3 +205,6 @@ def _handle(call: TapeCall, window: Window | None, fn: str) -> CallAhead:
     if window.report is not None and type(call.outcome) is Returned and not call.said:
         foreseen = Foreseen(window.report, call.outcome.output)
     return CallAhead(call.seq, fn, call.event, window.lanes, foreseen)
+
+
+_new: Any = tuple.__new__

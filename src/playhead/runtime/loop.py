@@ -19,6 +19,7 @@ from playhead.engine.windows import Feed
 from playhead.runtime.process import Process
 from playhead.session import commands as do
 from playhead.session import events as on
+from playhead.session.foreseen import CallAhead
 from playhead.session.handler import HandlerSession, SessionOptions, State
 from playhead.session.whole import Whole
 from playhead.tape.model import Outcome, Shape
@@ -101,13 +102,14 @@ class Handler:
         assert isinstance(result, do.CallEnded)
         return result.outcome
 
-    def send_ahead(self, call: on.CallAhead) -> int:
+    def send_ahead(self, call: CallAhead) -> int:
         """Have an event handled after all that was sent before it; it goes out with the next wait. Its size in bytes.
 
         `agreed` and `call_ahead` take the calls up again, in the order sent.
         """
-        self._step(call)
-        return len(self._frames[-1])
+        frame = self._session.send_ahead(call)
+        self._frames.append(frame)
+        return len(frame)
 
     def agreed(self) -> int:
         """How many of the calls sent ahead were answered as foreseen; waits for the next one of them.

@@ -16,7 +16,7 @@ from playhead.runtime.ahead import Line, Pace
 from playhead.runtime.growing_tape import GrowingTape, JournallingHead
 from playhead.runtime.loop import Handler
 from playhead.runtime.runs import Caller, Progress
-from playhead.session.events import CallAhead
+from playhead.session.foreseen import CallAhead
 from playhead.tape.model import Outcome, Returned, TapeCall, plain_call
 from playhead.tape.scenario import Scenario
 

@@ -18,7 +18,7 @@ from playhead.engine.policy_calls import ShapedHead, Shaper, shaped_divergence, 
 from playhead.engine.verify import Judge, Stray, Verdict, VerifyOptions
 from playhead.errors import DeterminismError, HandlerStartError, UsageError
 from playhead.runtime.loop import Faulted
-from playhead.tape.model import Outcome, TapeCall
+from playhead.tape.model import Outcome, PlainRun, TapeCall
 from playhead.tape.opening import Tape
 
 Progress = Callable[[int], None]
@@ -177,6 +177,10 @@ class Playing:
     def calls(self) -> Iterator[TapeCall]:
         for call in self._tape.calls() if self._only is None else (self._tape.call(self._only),):
             yield call if self.spelling is None else self.spelling.asked_here(call)
+
+    def runs(self) -> Iterator[TapeCall | PlainRun]:
+        """The same calls, those that are alike together."""
+        return self.calls() if self._only is not None or self.spelling is not None else self._tape.runs()
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         """How every call ended, for those that were not seen."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,15 +23,31 @@ SIDECAR_SUFFIX: Final = ".inflight"
 SUFFIXES: Final = (".json", ".jsonl", ".jsonl.zst")
 # A tape v1 that is written compressed.
 COMPRESSED_SUFFIX: Final = ".jsonl.zst"
+# A tape that is as good as nothing in memory.
+_SMALL_BYTES: Final = 1 << 24
 _COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
 
 
-def open_spool() -> BinaryIO:
+def open_spool(*, buffering: int = -1) -> BinaryIO:
     """A temporary file without a name: gone when it is closed, and when the process is."""
     # Loaded where it is used: most verifies never need it, and it brings half the standard library.
     import tempfile
 
-    return tempfile.TemporaryFile(prefix="playhead-")
+    return tempfile.TemporaryFile(prefix="playhead-", buffering=buffering)  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def spool_beside(file: BinaryIO) -> Iterator[BinaryIO | None]:
+    """A spool for what is taken out of a tape, in memory for a small one; None where there can be none."""
+    spool: BinaryIO | None = None
+    if file.seek(0, os.SEEK_END) <= _SMALL_BYTES:
+        spool = io.BytesIO()
+    else:
+        with contextlib.suppress(OSError):
+            # Unbuffered: what finds no room on the disk is told where it is written, and not when it is closed.
+            spool = open_spool(buffering=0)
+    with spool or contextlib.nullcontext():
+        yield spool
 
 
 def refuse_existing(path: str | os.PathLike[str], *, force: bool) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from playhead.engine.windows import Feed
-from playhead.session.foreseen import Foreseen
 
 
 class Spawned(NamedTuple):
@@ -55,19 +54,6 @@ class CallWanted(NamedTuple):
     event: Any
 
 
-class CallAhead(NamedTuple):
-    """The daemon wants event `seq` handled after all that it has sent: it is sent, and begun with CallBegun.
-
-    `foreseen` says how it is answered by a handler that does as the tape says.
-    """
-
-    seq: int
-    fn: str
-    event: Any
-    window: dict[str, Any] | None = None
-    foreseen: Foreseen | None = None
-
-
 class CallBegun(NamedTuple):
     """The first of the calls that were sent ahead is the one that the handler is in now."""
 
@@ -96,7 +82,6 @@ Event = (
     | OutputEnded
     | TimerFired
     | CallWanted
-    | CallAhead
     | CallBegun
     | CancelWanted
     | ResetWanted
@@ -110,7 +95,6 @@ EVENTS: tuple[type, ...] = (
     OutputEnded,
     TimerFired,
     CallWanted,
-    CallAhead,
     CallBegun,
     CancelWanted,
     ResetWanted,

@@ -15,10 +15,24 @@ from playhead.errors import PlayheadError
 
 
 class Foreseen(NamedTuple):
-    """How a call is answered: the items of its `asked`, as JSON text, and its output."""
+    """How a call is answered: the items of its `asked`, as JSON text, and its output, which may be JSON text too."""
 
     asks: bytes
     output: Any
+
+
+class CallAhead(NamedTuple):
+    """An event that is to be handled after all that were sent before it, and what its handler is given.
+
+    `foreseen` says how it is answered by a handler that does as the tape says. Event and window may be JSON texts,
+    both of them.
+    """
+
+    seq: int
+    fn: str
+    event: Any
+    window: dict[str, Any] | bytes | None = None
+    foreseen: Foreseen | None = None
 
 
 class Sent(NamedTuple):
@@ -28,70 +42,89 @@ class Sent(NamedTuple):
     seq: int
     # The line that reports what was taken; empty if there is nothing to report.
     asked: bytes | None = None
-    # The line that answers, up to the output.
+    # The line that answers.
     reply: bytes | None = None
-    # With members in order; None where that cannot be had cheaply.
-    output: bytes | None = None
-    value: Any = None
+    output: Any = None
 
 
-def sent(message_id: int, seq: int, foreseen: Foreseen | None) -> Sent:
-    if foreseen is None:
-        return Sent(message_id, seq)
-    return Sent(
-        message_id,
-        seq,
-        b'{"jsonrpc":"2.0","method":"asked","params":{"call":%d,"asks":[%b]}}' % (seq, foreseen.asks)
-        if foreseen.asks
-        else b"",
-        b'{"jsonrpc":"2.0","id":%d,"result":{"output":' % message_id,
-        _in_order(foreseen.output),
-        foreseen.output,
-    )
+# The order of the members of a handler's outputs, as far as it differs from the tape's: a pattern for each member.
+# A tape may have them sorted, and a handler writes them as it likes, most often in one way.
+Pattern = dict[str, Any] | None
 
 
-def agreed(ahead: deque[Sent], lines: deque[Any]) -> tuple[list[Sent], bool]:
-    """The calls that the next lines answer as foreseen, taken off both; whether the next line is another one."""
-    done: list[Sent] = []
-    while ahead and lines:
-        call = ahead[0]
-        asked, reply = call.asked, call.reply
-        if reply is None:
-            return done, True
-        if not asked:
-            if not _answers(lines[0], reply, call):
-                return done, True
-        elif lines[0] != asked:
-            return done, True
-        elif len(lines) < 2:
-            return done, False
-        elif not _answers(lines[1], reply, call):
-            return done, True
+class Foresight:
+    """Says in which lines calls are answered, and learns from those that said the same otherwise."""
+
+    def __init__(self) -> None:
+        self._pattern: Pattern = None
+
+    def sent(self, message_id: int, seq: int, foreseen: Foreseen | None) -> Sent:
+        if foreseen is None:
+            return Sent(message_id, seq)
+        asks, output = foreseen
+        if self._pattern is None:
+            text = output if type(output) is bytes else jsontext.dumps_read(output)
         else:
+            text = jsontext.dumps_read(_like(self._pattern, _value(output)))
+        asked = _ASKED % (seq, asks) if asks else b""
+        return Sent(message_id, seq, asked, _REPLY % (message_id, text), output)
+
+    def agreed(self, ahead: deque[Sent], lines: deque[Any]) -> tuple[list[Sent], bool]:
+        """The calls that the next lines answer as foreseen, taken off both; whether the next line is another one."""
+        done: list[Sent] = []
+        while ahead and lines:
+            call = ahead[0]
+            asked = call.asked
+            if asked is None:
+                return done, True
+            if asked:
+                if lines[0] != asked:
+                    return done, True
+                if len(lines) < 2:
+                    return done, False
+                if lines[1] != call.reply and not self._answers(lines[1], call):
+                    return done, True
+                lines.popleft()
+            elif lines[0] != call.reply and not self._answers(lines[0], call):
+                return done, True
             lines.popleft()
-        lines.popleft()
-        ahead.popleft()
-        done.append(call)
-    return done, False
+            done.append(ahead.popleft())
+        return done, False
 
-
-def _answers(line: Any, reply: bytes, call: Sent) -> bool:
-    if type(line) is not bytes or not line.startswith(reply) or not line.endswith(b"}}"):
-        return False
-    output = line[len(reply) : -2]
-    if output == call.output:
+    def _answers(self, line: Any, call: Sent) -> bool:
+        """Whether a line answers with the same output, in other words."""
+        reply = _REPLY_TO % call.id
+        if type(line) is not bytes or not line.startswith(reply) or not line.endswith(b"}}"):
+            return False
+        try:
+            # With other members behind the output this is no JSON text.
+            value = jsontext.loads(line[len(reply) : -2])
+        except PlayheadError:
+            return False
+        if not same(value, _value(call.output)):
+            return False
+        self._pattern = _pattern(value)
         return True
-    try:
-        # With other members behind the output this is no JSON text.
-        value = jsontext.loads(output)
-    except PlayheadError:
-        return False
-    text = _in_order(value)
-    return (text is not None and text == call.output) or same(value, call.value)
 
 
-def _in_order(value: Any) -> bytes | None:
+def _value(output: Any) -> Any:
+    return jsontext.loads(output) if type(output) is bytes else output
+
+
+def _pattern(value: Any) -> Pattern:
+    return {key: _pattern(member) for key, member in value.items()} if type(value) is dict else None
+
+
+def _like(pattern: dict[str, Any], value: Any) -> Any:
+    """The same value, its members in the order of the pattern if it has just those."""
+    if type(value) is not dict or len(value) != len(pattern):
+        return value
     try:
-        return jsontext.sorted_unproved(value)
-    except TypeError:
-        return None
+        return {key: value[key] if inner is None else _like(inner, value[key]) for key, inner in pattern.items()}
+    except KeyError:
+        return value
+
+
+_ASKED = b'{"jsonrpc":"2.0","method":"asked","params":{"call":%d,"asks":[%b]}}'
+_REPLY_TO = b'{"jsonrpc":"2.0","id":%d,"result":{"output":'
+_REPLY = _REPLY_TO + b"%b}}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from playhead import jsontext
@@ -20,7 +21,7 @@ from playhead.errors import UsageError
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.answers import error_text, handler_info, outcome_in
-from playhead.session.foreseen import Sent, agreed, sent
+from playhead.session.foreseen import CallAhead, Foresight, Sent
 from playhead.session.questions import TESTIMONY, Questions
 from playhead.session.whole import Other, Whole, whole
 from playhead.tape.model import Raised, Shape
@@ -87,6 +88,7 @@ class HandlerSession:
         self._current: Id | None = None
         # Calls that were sent and are not begun.
         self._ahead: deque[Sent] = deque()
+        self._foresight = Foresight()
         # Whether the handler takes windows: then it reports what it took.
         self._windows = False
         # The last `handle` that was answered: its id and its event.
@@ -138,12 +140,25 @@ class HandlerSession:
         """
         if self._state is not State.READY:
             return 0, True
-        done, other = agreed(self._ahead, lines)
-        for call in done:
-            self._peer.answered(call.id)
+        done, other = self._foresight.agreed(self._ahead, lines)
         if done:
+            self._peer.answered(*[call.id for call in done])
             self._answered = (done[-1].id, done[-1].seq)
         return len(done), other
+
+    def send_ahead(self, call: CallAhead) -> bytes:
+        """The frame that has an event handled after all that were sent. It is begun with CallBegun, or agreed on."""
+        assert self._state is State.READY or self._state is State.CALLING, "a handler that can be sent a call"
+        seq, fn, event, window, foreseen = call
+        text = _params(seq, fn, event, window)
+        if len(text) > FRAME_BYTES - HANDLE_BYTES and window:
+            # It may be asked for: each answer in a frame of its own.
+            text, foreseen = _params(seq, fn, event), None
+        frame = self._peer.request("handle", text, _Asked.HANDLE)
+        if len(frame) > FRAME_BYTES + 1:
+            raise UsageError(f"event {seq} makes a frame of {len(frame):,} bytes; the limit is {FRAME_BYTES:,}")
+        self._ahead.append(self._foresight.sent(self._peer.last_id, seq, foreseen))
+        return frame
 
     def step(self, event: on.Event) -> list[do.Command]:
         return self._row[type(event)](self, event)
@@ -201,22 +216,6 @@ class HandlerSession:
         if self._options.call_ms:
             out.append(do.SetTimer("call", self._options.call_ms))
         return out
-
-    def _call_ahead(self, event: on.CallAhead) -> list[do.Command]:
-        params = {"call": event.seq, "fn": event.fn, "event": event.event, "seq": event.seq}
-        foreseen = event.foreseen
-        if event.window:
-            params["window"] = event.window
-        text = jsontext.dumps_read(params)
-        if len(text) > FRAME_BYTES - HANDLE_BYTES and event.window:
-            # It may be asked for: each answer in a frame of its own.
-            del params["window"]
-            text, foreseen = jsontext.dumps_read(params), None
-        frame = self._peer.request("handle", text, _Asked.HANDLE)
-        if len(frame) > FRAME_BYTES + 1:
-            raise UsageError(f"event {event.seq} makes a frame of {len(frame):,} bytes; the limit is {FRAME_BYTES:,}")
-        self._ahead.append(sent(self._peer.last_id, event.seq, foreseen))
-        return [do.SendFrame(frame)]
 
     def _call_begun(self, event: on.CallBegun) -> list[do.Command]:
         assert self._head is not None
@@ -468,6 +467,22 @@ class HandlerSession:
         return [do.Fault(divergence, before_ready)]
 
 
+@lru_cache(maxsize=64)
+def _name(fn: str) -> bytes:
+    return jsontext.dumps(fn)
+
+
+def _params(seq: int, fn: str, event: Any, window: dict[str, Any] | bytes | None = None) -> bytes:
+    """The params of a `handle` that is sent ahead."""
+    if type(event) is not bytes:
+        params = {"call": seq, "fn": fn, "event": event, "seq": seq}
+        return jsontext.dumps_read({**params, "window": window} if window else params)
+    if window:
+        assert type(window) is bytes
+        return b'{"call":%d,"fn":%b,"event":%b,"seq":%d,"window":%b}' % (seq, _name(fn), event, seq, window)
+    return b'{"call":%d,"fn":%b,"event":%b,"seq":%d}' % (seq, _name(fn), event, seq)
+
+
 _Step = Callable[[HandlerSession, Any], list[do.Command]]
 _S = HandlerSession
 
@@ -481,7 +496,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
-        on.CallAhead: _S._illegal,
         on.CallBegun: _S._illegal,
         on.CancelWanted: _S._illegal,
         on.ResetWanted: _S._illegal,
@@ -495,7 +509,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._timer,
         on.CallWanted: _S._illegal,
-        on.CallAhead: _S._illegal,
         on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
         on.ResetWanted: _S._illegal,
@@ -509,7 +522,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._already,
         on.CallWanted: _S._call_wanted,
-        on.CallAhead: _S._call_ahead,
         on.CallBegun: _S._call_begun,
         on.CancelWanted: _S._already,
         on.ResetWanted: _S._reset_wanted,
@@ -523,7 +535,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._timer,
         on.CallWanted: _S._illegal,
-        on.CallAhead: _S._call_ahead,
         on.CallBegun: _S._illegal,
         on.CancelWanted: _S._cancel_wanted,
         on.ResetWanted: _S._illegal,
@@ -537,7 +548,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._output_ended,
         on.TimerFired: _S._timer,
         on.CallWanted: _S._illegal,
-        on.CallAhead: _S._illegal,
         on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
         on.ResetWanted: _S._illegal,
@@ -551,7 +561,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._already,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
-        on.CallAhead: _S._illegal,
         on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
         on.ResetWanted: _S._illegal,
@@ -565,7 +574,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._already,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
-        on.CallAhead: _S._illegal,
         on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
         on.ResetWanted: _S._illegal,
@@ -579,7 +587,6 @@ _TABLE: dict[State, dict[type, _Step]] = {
         on.OutputEnded: _S._already,
         on.TimerFired: _S._already,
         on.CallWanted: _S._illegal,
-        on.CallAhead: _S._illegal,
         on.CallBegun: _S._illegal,
         on.CancelWanted: _S._already,
         on.ResetWanted: _S._illegal,

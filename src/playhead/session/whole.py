@@ -151,4 +151,3 @@ def _read(tail: bytes) -> _Questions | None:
         args.append(asked.get("args"))
         kwargs.append(asked.get("kwargs"))
     return _Questions(tuple(shape), tuple(args), tuple(kwargs), bool(shape) and shape[-1][0] == "respond")
-

@@ -10,7 +10,7 @@ from playhead.jsontext import Value
 from playhead.tape.lanes import Lanes
 from playhead.tape.logged import LoggedCall, TapeLogHeader
 from playhead.tape.markers import offset_s
-from playhead.tape.model import Meta, TapeCall
+from playhead.tape.model import Meta, PlainRun, TapeCall
 from playhead.tape.opening import is_tape_log
 from playhead.tape.raw_lines import raw_lines
 from playhead.tape.recording_reader import RecordingReader, no_such_call
@@ -126,6 +126,9 @@ class LogTape:
         return self.log.notices
 
     def calls(self) -> Iterator[TapeCall]:
+        return self.log.taped()
+
+    def runs(self) -> Iterator[TapeCall | PlainRun]:
         return self.log.taped()
 
     def call(self, seq: int) -> TapeCall:

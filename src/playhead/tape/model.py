@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from playhead.jsontext import Value
+from playhead.jsontext import Value, loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,29 @@ def plain_call(
     call.said = _NOTHING
     call.plain = plain
     return call
+
+
+class PlainRun(NamedTuple):
+    """Calls one behind the other that asked the same plain questions, and returned: in columns of JSON texts.
+
+    `values` has a column for each question of the shape; it, `events` and `outputs` have a place for each call.
+    """
+
+    seq: int  # of the first
+    fn: str | None
+    shape: Shape
+    args: Sequence[list[Value] | None]  # as Plain.args, the same for each call
+    kwargs: Sequence[dict[str, Value] | None] | None  # as Plain.kwargs, the same for each call
+    events: Sequence[bytes]
+    values: Sequence[Sequence[bytes]]
+    outputs: Sequence[bytes]
+
+    def call(self, place: int) -> TapeCall:
+        """One of them, read."""
+        values = [loads(column[place]) for column in self.values]
+        plain = Plain(self.shape, values, self.args, self.kwargs)
+        event, output = loads(self.events[place]), loads(self.outputs[place])
+        return plain_call(self.seq + place, event, self.fn, plain, Returned(output))
 
 
 _NOTHING: Final[tuple[dict[str, Any], ...]] = ()

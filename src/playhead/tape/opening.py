@@ -15,7 +15,7 @@ from playhead.errors import JSONTextError
 from playhead.jsontext import Value
 from playhead.tape.lanes import Lanes
 from playhead.tape.logged import LoggedCall
-from playhead.tape.model import Meta, TapeCall
+from playhead.tape.model import Meta, PlainRun, TapeCall
 
 # The first line of a tape v1 is looked for in so much of the file. Constants are small.
 _FIRST_LINE_BYTES: Final = 1 << 20
@@ -77,6 +77,9 @@ class Tape(Protocol):
         """What was found when it was opened, and does not keep it from being read."""
 
     def calls(self) -> Iterator[TapeCall]: ...
+    def runs(self) -> Iterator[TapeCall | PlainRun]:
+        """The same calls; those that are alike may come together."""
+
     def call(self, seq: int) -> TapeCall: ...
     def check_call(self, seq: int) -> None:
         """UsageError if there is no such call."""

@@ -15,7 +15,8 @@ from playhead.jsontext import Value
 from playhead.tape.boundaries import PLAYHEAD
 from playhead.tape.lanes import END, End, LaneRange, Lanes, Unread
 from playhead.tape.model import Meta
-from playhead.tape.recording_reader import RECORDING_VERSION, RecordingReader
+from playhead.tape.recording_check import RECORDING_VERSION
+from playhead.tape.recording_reader import RecordingReader
 from playhead.tape.recording_writer import RecordingWriter, meta_value, write_as_javascript
 
 __all__ = [

@@ -47,9 +47,10 @@ class Peer(Generic[Tag]):
         """The id of the last request."""
         return self._sent
 
-    def answered(self, message_id: int) -> None:
-        """A request of ours was answered by a line that was not given to `receive`."""
-        del self._pending[message_id]
+    def answered(self, *message_ids: int) -> None:
+        """Requests of ours were answered by lines that were not given to `receive`."""
+        for message_id in message_ids:
+            del self._pending[message_id]
 
     @staticmethod
     def notify(method: str, params: dict[str, Any]) -> bytes:
