@@ -26,7 +26,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import attached, beside, calls, canonical, events, growth, memory, micro, peers, report, startup, whole
+from bench import (
+    attached,
+    beside,
+    calls,
+    canonical,
+    events,
+    growth,
+    languages,
+    memory,
+    micro,
+    peers,
+    report,
+    startup,
+    whole,
+)
 from bench.machine import load, machine, versions
 from bench.measure import Figure, Missing, Size
 from playhead.__main__ import relax_collector
@@ -68,6 +82,8 @@ def _groups() -> dict[str, Group]:
         groups[f"calls.{language}"] = Group(
             partial(calls.calls, language), True, node, partial(_profile_calls, language)
         )
+    for folder in languages.FOLDERS:
+        groups[f"languages.{folder}"] = Group(partial(languages.language, folder))
     groups["whole"] = Group(whole.ten_thousand, needs_node=True)
     groups["many.workers"] = Group(whole.workers)
     groups["many.reuse"] = Group(whole.reuse)

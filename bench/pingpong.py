@@ -1,7 +1,7 @@
 """The least that two processes can say to each other: a line of 90 bytes there and one back, over two pipes.
 
-This end is os.read and os.write in Python; the other end is the same in a second Python, or fs.readSync and
-fs.writeSync in Node. No JSON, no poll, no frames: what a context call cannot be cheaper than.
+This end is os.read and os.write in Python; the other end is a program of bench/echo. No JSON, no poll, no frames: what
+a context call cannot be cheaper than.
 """
 
 from __future__ import annotations
@@ -12,31 +12,19 @@ import sys
 import time
 from types import TracebackType
 
+from bench import echo
 from bench.processes import cpu_seconds
 
 LINE = b"x" * 89 + b"\n"
-
-_ANSWERERS = {
-    "python": [
-        sys.executable,
-        "-S",
-        "-c",
-        "import os\nwhile os.read(0, 65536): os.write(1, b'y' * 89 + b'\\n')",
-    ],
-    "node": [
-        "node",
-        "-e",
-        "const fs = require('fs'), line = Buffer.from('y'.repeat(89) + '\\n'), bytes = Buffer.alloc(65536);"
-        "while (fs.readSync(0, bytes, 0, 65536, null)) fs.writeSync(1, line, 0, 90, null);",
-    ],
-}
 
 
 class PingPong:
     """A partner that is started once and answers until the block ends."""
 
     def __init__(self, language: str) -> None:
-        self._partner = subprocess.Popen(_ANSWERERS[language], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self._partner = subprocess.Popen(
+            echo.command(language), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
         assert self._partner.stdin and self._partner.stdout
         self._write, self._read = self._partner.stdin.fileno(), self._partner.stdout.fileno()
 

@@ -47,6 +47,19 @@ All wait for the tape after every few calls, so neither puts off work to where i
 is answered in a turn of its own unless it says otherwise.
 """
 
+LANGUAGES = """
+## Client languages
+
+Each language beside a ping-pong of its own: a program that gives lines of 90 bytes back, in that language and with its
+standard library alone. A **context call** is asked for, with no window: a third of what an event that asks for now,
+random and a respond takes above one that asks nothing. **Events** a second are replayed as playhead does by default,
+with such three calls each and an answer of some 300 bytes; clients of level core have no windows and ask. What runs is
+the program that each client brings for `playhead conformance`, on one core with the daemon.
+
+| Language | Version | Ping-pong, µs | Context call, µs | Ratio | Events/s |
+|---|---|--:|--:|--:|--:|
+"""
+
 
 def table(figures: Iterable[dict[str, Any]]) -> list[str]:
     """Lines of a plain table, the columns aligned."""
@@ -98,7 +111,7 @@ def merged(
 
 def page(results: dict[str, Any]) -> str:
     """The page, from nothing but results.json."""
-    parts = [_HEAD, _INTRO, *_bars(results), *_growth(results)]
+    parts = [_HEAD, _INTRO, *_bars(results), *_growth(results), *_languages(results)]
     for number, run in enumerate(results["runs"]):
         figures = [figure for figure in results["figures"] if figure["run"] == number]
         parts.append("\n## " + ("Figures" if len(results["runs"]) == 1 else f"Run {number + 1}") + "\n\n")
@@ -132,6 +145,26 @@ def _growth(results: dict[str, Any]) -> Iterator[str]:
         return
     yield "\n## Time and memory against length\n\n"
     yield from (f"![{title}]({name})\n" for name, (title, _) in found.items())
+
+
+def _languages(results: dict[str, Any]) -> Iterator[str]:
+    """A row for each client language; those that were not measured are named."""
+    found = {figure["name"]: figure for figure in results["figures"] if figure["name"].startswith("languages.")}
+    skipped = {each["name"]: each["reason"] for run in results["runs"] for each in run["skipped"]}
+    missing = [name for name in skipped if name.startswith("languages.") and f"{name}.call" not in found]
+    if not found and not missing:
+        return
+    yield LANGUAGES
+    for name, ping in found.items():
+        if name.endswith(".ping-pong"):
+            call, events = (found[f"{name.removesuffix('ping-pong')}{what}"] for what in ("call", "events"))
+            how = "" if events["more"]["windows"] else " (asking)"
+            yield (
+                f"| {ping['more']['language']} | {ping['more']['version']} | {_number(ping['median'])} "
+                f"| {_number(call['median'])} | {_number(call['ratio'])}× | {events['median']:,.0f}{how} |\n"
+            )
+    if missing:
+        yield "\nNot measured: " + "; ".join(f"{name.partition('.')[2]} ({skipped[name]})" for name in missing) + ".\n"
 
 
 def plots(results: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -173,6 +206,7 @@ _GROUPS = (
     "many",
     "growth",
     "calls",
+    "languages",
     "version",
     "help",
     "verify",

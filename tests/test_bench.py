@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # The benchmarks are no part of what is installed.
 sys.path.insert(0, str(ROOT))
 
-from bench import report  # noqa: E402
+from bench import echo, report  # noqa: E402
 from bench.__main__ import GROUPS, main  # noqa: E402
-from bench.measure import Bar, Figure, compared, times  # noqa: E402
+from bench.measure import Bar, Figure, Missing, compared, times  # noqa: E402
 
 PAGES = ROOT / "docs" / "benchmarks"
 
@@ -187,6 +188,7 @@ FIGURES = {
 }
 
 
+LANGUAGE = ("ping-pong", "call", "events")
 PICTURES = {"growth": {"growth-time.svg", "growth-memory.svg"}}
 
 
@@ -244,8 +246,54 @@ def test_an_attached_application_of_node_is_measured_however_its_effects_answer(
     }
 
 
+def test_every_client_language_is_measured_or_named_with_the_reason(tmp_path: Path) -> None:
+    groups = [group for group in GROUPS if group.startswith("languages.")]
+    assert {f"languages.{path.parent.name}" for path in ROOT.glob("clients/*/language.json")} == set(groups)
+    done = bench(tmp_path, "languages")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    check(results)
+    missing = {each["name"]: each["reason"] for each in results["runs"][0]["skipped"]}
+    found = [figure["name"] for figure in results["figures"]]
+    assert found == [f"{group}.{what}" for group in groups if group not in missing for what in LANGUAGE]
+    assert "languages.python" not in missing
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    for figure in results["figures"]:
+        if figure["name"].endswith(".ping-pong"):
+            assert f"\n| {figure['more']['language']} | {figure['more']['version']} | " in page
+    for name, reason in missing.items():
+        assert f"{name.partition('.')[2]} ({reason})" in page
+
+
+def test_a_language_that_was_not_measured_is_named_on_the_page() -> None:
+    results = report.read(PAGES / "results.json")
+    results["runs"][0]["skipped"].append({"name": "languages.cobol", "reason": "no toolchain"})
+    assert "Not measured: cobol (no toolchain)" in report.page(results)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: echo.command("cobol"), "there is no echo program of this language"),
+        (lambda: echo.compiled(["no-such-compiler", "echo.cob"]), "no-such-compiler is not installed"),
+        (lambda: echo.compiled([sys.executable, "-c", "raise SystemExit('no main')"]), "failed: no main"),
+    ],
+    ids=["no program", "no compiler", "a program that does not compile"],
+)
+def test_an_echo_program_that_cannot_be_had_says_why(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(Missing, match=said):
+        make()
+
+
+def test_a_line_comes_back_as_it_was() -> None:
+    command = echo.command("python")
+    done = subprocess.run(command, input=b"one\ntwo\n", capture_output=True, timeout=30, check=True)
+    assert done.stdout == b"one\ntwo\n"
+
+
 def test_every_group_is_tested_here() -> None:
     elsewhere = {"calls.node", "verify.node", "attached.node"}
+    elsewhere |= {group for group in GROUPS if group.startswith("languages.")}
     assert set(GROUPS) - elsewhere == set(FIGURES)
 
 

@@ -168,6 +168,15 @@ def test_a_file_that_is_not_as_described_is_refused(make: Make, change: dict[str
         make(**change)
 
 
+def test_what_is_missing_is_built_where_that_is_wanted(make: Make, tmp_path: Path) -> None:
+    builds = [sys.executable, "-c", f"open({str(tmp_path / 'program')!r}, 'w')"]
+    language = make(conformance=["./program"], setup=[builds])
+    assert not TOOL.built(language, setup=False)
+    assert TOOL.built(language)
+    assert TOOL.built(language, setup=False)
+    assert not TOOL.built(make(conformance=["./another"], setup=[FAILS]))
+
+
 def test_a_language_that_is_not_there_is_refused() -> None:
     with pytest.raises(SystemExit, match="no such language: cobol"):
         TOOL.languages(["python", "cobol"])

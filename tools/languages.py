@@ -23,7 +23,7 @@ ORDER = ("python", "node")
 SECONDS = 1800
 SHOWN_LINES = 30
 MEMBERS = ("language", "level", "toolchain", "apt", "setup", "test", "conformance", "examples")
-EXAMPLES = ("charge", "charge_drifted", "two_effects")
+EXAMPLES = ("charge", "charge_drifted", "two_effects", "plus_one", "declined")
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,23 @@ def prepare(language: Language, row: Row) -> bool:
             row.fail(f"{shlex.join(command)} failed", done)
             return False
     return True
+
+
+def built(language: Language, *, setup: bool = True) -> bool:
+    """Whether its programs are there; with `setup`, what is missing is built, once."""
+    named = [language.conformance, *language.examples.values()]
+
+    def there() -> bool:
+        # Not options; a word may be a list of paths.
+        words = [word for command in named for word in command if "/" in word and word[0] != "-"]
+        return all((language.folder / path).exists() for word in words for path in word.split(os.pathsep))
+
+    if there() or not setup:
+        return there()
+    row = Row(language.name)
+    if not prepare(language, row):
+        say("\n".join(row.output) or row.trouble)
+    return there()
 
 
 def run_tests(language: Language, row: Row) -> None:

@@ -14,31 +14,29 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from languages import ROOT, Language, aligned, environment, languages, last_line, resolved, run, say, version
+from languages import ROOT, Language, aligned, built, environment, languages, last_line, resolved, run, version
 
 RECORDINGS = ROOT / "protocol" / "vectors" / "tape" / "recordings"
 SHOWN_DIGITS = 12
 
 
 class Column(NamedTuple):
-    """One recording, what replays it, and whether that is to diverge: then where."""
+    """One recording, the example that replays it, and whether that is to diverge: then where."""
 
     name: str
     recording: str
-    # An example, or a function of the conformance program.
-    example: str | None = None
-    function: str | None = None
+    example: str
     diverges: tuple[int, str] | None = None
     # A client of an expected failure may diverge here.
     unless: str | None = None
 
 
 COLUMNS = (
-    Column("charge", "incident-4211.golden.json", example="charge"),
-    Column("drifted", "incident-4211.golden.json", example="charge_drifted", diverges=(1, "/approved")),
-    Column("two effects", "ports/two-effects.json", example="two_effects"),
-    Column("declined", "ports/declined.json", function="declined"),
-    Column("2^53 + 1", "ports/plus-one.json", function="plus_one", unless="numbers-64"),
+    Column("charge", "incident-4211.golden.json", "charge"),
+    Column("drifted", "incident-4211.golden.json", "charge_drifted", diverges=(1, "/approved")),
+    Column("two effects", "ports/two-effects.json", "two_effects"),
+    Column("declined", "ports/declined.json", "declined"),
+    Column("2^53 + 1", "ports/plus-one.json", "plus_one", unless="numbers-64"),
 )
 
 
@@ -49,12 +47,9 @@ class Cell(NamedTuple):
 
 def check(language: Language, column: Column) -> Cell:
     """What one client makes of one recording."""
-    command = language.conformance if column.example is None else language.examples[column.example]
     words = [sys.executable, "-m", "playhead", "verify", str(RECORDINGS / column.recording), "--json"]
-    words += ["--cwd", str(language.folder)]
-    if column.function is not None:
-        words += ["--fn", column.function]
-    done = run([*words, "--", *resolved(command, language.folder)], ROOT, 120)
+    words += ["--cwd", str(language.folder), "--", *resolved(language.examples[column.example], language.folder)]
+    done = run(words, ROOT, 120)
     assert done is not None
     try:
         result: dict[str, Any] = json.loads(done.stdout)["results"][0]
@@ -83,26 +78,6 @@ def known_failures(language: Language) -> set[str]:
     if not path.exists():
         return set()
     return {line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()} - {""}
-
-
-def built(language: Language) -> bool:
-    """Whether the programs are there; what is missing is built, once."""
-    named = [language.conformance, *language.examples.values()]
-
-    def there() -> bool:
-        # Not options; a word may be a list of paths.
-        words = [word for command in named for word in command if "/" in word and word[0] != "-"]
-        return all((language.folder / path).exists() for word in words for path in word.split(os.pathsep))
-
-    if there():
-        return True
-    for command in language.setup:
-        say(f"{language.name}: {' '.join(command)}")
-        done = run(command, language.folder)
-        if done is None or done.returncode != 0:
-            say(f"{language.name}: that failed: {'' if done is None else last_line(done)}")
-            return False
-    return there()
 
 
 def main() -> int:

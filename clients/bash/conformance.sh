@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The functions of protocol/conformance.md that are core, and nothing else.
+# The functions of protocol/conformance.md that are core, and order, whose three questions the benchmarks ask.
 #   playhead conformance --level core --command "bash conformance.sh"
 
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}lib/playhead_client.sh"
@@ -61,6 +61,13 @@ quote() { json.get "$1" sku && ctx.respond quote --args "[$REPLY]" price; }
 quote_in_eur() { json.get "$1" sku && ctx.respond quote --args "[$REPLY]" --kwargs '{"currency":"EUR"}' price; }
 quote_failing() { json.get "$1" sku && ctx.respond quote --args "[$REPLY]" no_quote; }
 
+order() {
+  local at drawn
+  ctx.now && at=$REPLY
+  ctx.random && drawn=$REPLY
+  quote "$1" && json.get "$REPLY" price && REPLY="[$at,$drawn,$REPLY]"
+}
+
 quote_or_null() {
   if quote_failing "$1"; then
     REPLY="{\"price\":$REPLY}"
@@ -109,5 +116,5 @@ reads() {
 }
 
 served=(nothing echo=same plus_one now=ctx.now clocks seq_and_now draws draw_two uuid charge quote quote_in_eur quote_failing
-  quote_or_null slow declined testify escaped caught prints reads)
+  quote_or_null slow declined testify escaped caught prints reads order)
 playhead_serve --name conformance "${served[@]}"

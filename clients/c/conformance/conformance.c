@@ -1,4 +1,4 @@
-/* The functions of protocol/conformance.md that are core, and nothing else. */
+/* The functions of protocol/conformance.md that are core, and order, whose three questions the benchmarks ask. */
 #include <playhead/client.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +104,15 @@ HANDLER(quote) {
     return ask_quote(event, ctx, NULL, price, error);
 }
 
+HANDLER(order) {
+    json_int_t at = playhead_now(ctx, error);
+    double drawn = playhead_random(ctx, error);
+    json_t *quoted = ask_quote(event, ctx, NULL, price, error);
+    json_t *made = json_pack("[I, f, O]", at, drawn, json_object_get(quoted, "price"));
+    json_decref(quoted);
+    return made;
+}
+
 HANDLER(quote_in_eur) {
     return ask_quote(event, ctx, json_pack("{s:s}", "currency", "EUR"), price, error);
 }
@@ -182,7 +191,7 @@ int main(void) {
             SERVED(nothing),      SERVED(echo),          SERVED(plus_one),      SERVED(now),    SERVED(clocks),   SERVED(seq_and_now),
             SERVED(draws),        SERVED(draw_two),      SERVED(uuid),          SERVED(charge), SERVED(quote),    SERVED(quote_in_eur),
             SERVED(quote_failing), SERVED(quote_or_null), SERVED(slow),          SERVED(declined), SERVED(testify), SERVED(escaped),
-            SERVED(caught),       SERVED(prints),        SERVED(reads),         {0},
+            SERVED(caught),       SERVED(prints),        SERVED(reads),         SERVED(order),  {0},
         },
         "conformance", NULL);
 }
