@@ -26,6 +26,8 @@ class Language(NamedTuple):
     broken: tuple[str, str]
     empty: str
     package: str
+    # The folder of its client, where that has not the name of the interpreter.
+    folder: str | None = None
 
 
 LANGUAGES = {
@@ -59,6 +61,17 @@ LANGUAGES = {
         "true\n",
         "bash",
     ),
+    "lua": Language(
+        "lua5.4",
+        ".lua",
+        'print("loading")\nreturn function(event, context)\n'
+        '  io.write("1"); io.stdout:write("2\\n"); os.execute("echo 3"); io.stderr:write("4\\n")\n'
+        '  return { event, io.read("a"), context:now() }\nend\n',
+        ("return function(", "expected near"),
+        "local x = 1\n",
+        "lua5.4",
+        "lua",
+    ),
 }
 
 
@@ -71,7 +84,7 @@ def language(request: pytest.FixtureRequest) -> Language:
 
 
 def example(language: Language, name: str) -> Path:
-    return ROOT / "clients" / language.interpreter / "examples" / (name + language.suffix)
+    return ROOT / "clients" / (language.folder or language.interpreter) / "examples" / (name + language.suffix)
 
 
 def test_the_example_verifies_and_the_drifted_one_diverges(playhead, language):

@@ -28,6 +28,7 @@ static struct {
     json_t *reply; /* to what is awaited */
     json_t *queue; /* requests and notifications, each with what could not be read of it */
     size_t queued; /* how many of them are taken already */
+    json_t *given_up; /* numbers of calls that wait and were cancelled */
     text frame;
     call *current;
 } peer = {.in.descriptor = -1, .out = -1, .frame_bytes = PLAYHEAD_FRAME_BYTES};
@@ -80,6 +81,7 @@ void peer_take_stdio(void) {
     interrupts = caught(SIGURG);
     asker = pthread_self();
     peer.queue = json_array();
+    peer.given_up = json_array();
 }
 
 _Noreturn void peer_leave(void) {
@@ -197,6 +199,8 @@ static void take_in(const char *bytes, size_t size) {
     } else if (strcmp(json_string_value(method), "cancel") == 0) {
         if (peer.current != NULL && json_is_integer(number) && json_integer_value(number) == peer.current->number) {
             peer.current->cancelled = true;
+        } else if (peer.queued < json_array_size(peer.queue)) {
+            json_array_append(peer.given_up, (json_t *)number);
         }
     } else if (json_object_get(message, "id") != NULL) {
         json_array_append(peer.queue, message);
@@ -228,6 +232,7 @@ static void step(void) {
 json_t *peer_next(const char **said) {
     while (peer.queued == json_array_size(peer.queue)) {
         json_array_clear(peer.queue);
+        json_array_clear(peer.given_up);
         peer.queued = 0;
         step();
     }
@@ -274,6 +279,9 @@ static void start_watching(void) {
 
 void peer_begin(call *of) {
     of->first_id = peer.last_id + 1;
+    for (size_t i = 0; i < json_array_size(peer.given_up); i++) {
+        if (json_integer_value(json_array_get(peer.given_up, i)) == of->number) of->cancelled = true;
+    }
     peer.current = of;
 }
 

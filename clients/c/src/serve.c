@@ -79,7 +79,7 @@ static void outcome(text *to, call *of, json_t *event) {
     char where[PLAYHEAD_SAID + 32];
     playhead_context ctx = {of};
     playhead_error error = PLAYHEAD_NO_ERROR;
-    json_t *output = of->function->handler(event, &ctx, &error);
+    json_t *output = of->cancelled ? NULL : of->function->handler(event, &ctx, &error);
     if (output == NULL) playhead_raise(&error, "NotJSON", "the handler gave NULL and raised nothing (json_null() is null)");
     peer_end(of, &error);
     if (error.value == NULL) {

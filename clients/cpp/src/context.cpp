@@ -78,7 +78,7 @@ std::int64_t Context::now() {
         using namespace std::chrono;
         return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
     }
-    return to<std::int64_t>(peer_->ask(call_, "now", lane_, lane_.empty()));
+    return to<std::int64_t>(peer_->ask(call_, "now", lane_, true));
 }
 
 double Context::monotonic() {
@@ -90,7 +90,7 @@ double Context::monotonic() {
 
 double Context::random() {
     if (detail::is_live()) return std::generate_canonical<double, 53>(chance());
-    return to<double>(peer_->ask(call_, "random", lane_, lane_.empty()));
+    return to<double>(peer_->ask(call_, "random", lane_, true));
 }
 
 json Context::draw(const std::string& rest) {

@@ -338,14 +338,9 @@ bool Peer::queue_reset(const json& id) {
 
 void Peer::cancel(std::uint64_t number) {
     const Lock lock(mutex);
-    const std::string cancelled = raised(std::make_exception_ptr(Cancelled("the call was cancelled")));
-    const auto waits = std::find_if(queue_.begin(), queue_.end(), [number](const Work& work) {
-        return !work.fn.empty() && work.call == number;
-    });
-    if (waits != queue_.end()) {
-        write(result_frame(waits->id, cancelled));
-        queue_.erase(waits);
-        return;
+    for (Work& work : queue_) {
+        // It is answered when its turn comes.
+        if (!work.fn.empty() && work.call == number) work.cancelled = true;
     }
     if (!current_ || current_->number != number) return;
     current_->cancelled = true;
@@ -353,7 +348,7 @@ void Peer::cancel(std::uint64_t number) {
     if (current_->producing == 0) return;
     // Nothing stops a thread from outside. It is left with its producer, and the calls that follow run on another one.
     const auto call = current_;
-    write(*call, result_frame(call->id, cancelled));
+    write(*call, result_frame(call->id, raised(std::make_exception_ptr(Cancelled("the call was cancelled")))));
     close(*call);
     serve_on(++generation_);
 }
@@ -380,6 +375,7 @@ std::optional<Work> Peer::next(std::uint64_t generation) {
         current_->number = work.call;
         current_->seq = work.seq;
         current_->fn = work.fn;
+        current_->cancelled = work.cancelled;
         if (work.window.is_object()) {
             current_->produces = is_true(work.window, "produce");
             feed_.add(work.window);

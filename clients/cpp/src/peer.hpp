@@ -77,6 +77,7 @@ struct Work {
     std::string fn;
     json event;
     json window;
+    bool cancelled = false;
 };
 
 /// Answers that came ahead, in lanes.

@@ -259,6 +259,7 @@ void Serve::Parts::call(const detail::Work& work) {
     const auto call = peer->begin();
     std::string result;
     try {
+        if (work.cancelled) throw Cancelled("the call was cancelled");
         Context context(peer, call);
         const std::string text = playhead::write(functions.at(work.fn)(work.event, context));
         peer->check_size(text.size());

@@ -58,7 +58,8 @@ export class Peer {
 
   /**
    * `functions`: name -> handler. `identity`: {name, version, language, runtime}. `reset`: null where there is no such
-   * thing, or an async function of the daemon's constants that makes the handlers new and gives the functions of then.
+   * thing, or an async function of the daemon's constants that makes the handlers new and gives the functions of then, or
+   * says on stderr why it cannot, and rejects.
    */
   constructor(wire, functions, { identity, constants = {}, revivers = {}, reset = null }) {
     this.#wire = wire;
@@ -303,7 +304,7 @@ export class Peer {
       ({ window } = params);
       if (!Feed.isWindow(window)) return this.#fail(message, CODE.INVALID_PARAMS, 'the window is not one');
     }
-    this.#handles.put({ id: message.id, number: call, seq, fn, event: params.event, window });
+    this.#handles.put({ id: message.id, number: call, seq, fn, event: params.event, window, cancelled: false });
     return this.#schedule();
   }
 
@@ -322,9 +323,9 @@ export class Peer {
         this.#functions = functions;
         return this.#madeNew(result(message.id, '{}'));
       },
-      (error) => {
-        const { type, message: text } = toE(error);
-        this.#madeNew(failure(message.id, CODE.INTERNAL, `the handlers could not be made new: ${type}: ${text}`));
+      () => {
+        const why = { reference: 'stderr' };
+        this.#madeNew(failure(message.id, CODE.INTERNAL, 'the handlers could not be made new', why));
       },
     );
   }
@@ -349,8 +350,7 @@ export class Peer {
   }
 
   #cancelled(params) {
-    const waiting = this.#handles.remove((handle) => handle.number === params?.call);
-    if (waiting !== undefined) return this.#out.say(raised(waiting.id, toE(cancelled())));
+    for (const handle of this.#handles) if (handle.number === params?.call) handle.cancelled = true;
     const call = this.#call;
     if (call === null || call.number !== params?.call || call.cancelled) return undefined;
     call.cancelled = true;
@@ -392,7 +392,7 @@ export class Peer {
       spans: 0,
       open: new Set(), // questions not handed over yet
       over: false,
-      cancelled: false,
+      cancelled: handle.cancelled,
       failure: null, // the daemon refused a settlement
       door: null,
       items: '', // asks that have not been said
@@ -402,6 +402,7 @@ export class Peer {
     };
     if (window !== null) this.#feed.add(window);
     this.#call = call;
+    if (call.cancelled) return this.#finish(call, '', null);
     this.#woken = true;
     const run = this.#functions.get(handle.fn);
     const door = surroundings.storage === null ? null : new HostedDoor(this, call);

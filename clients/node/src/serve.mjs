@@ -35,12 +35,20 @@ export function serve(
       }
     },
   };
+  const renewed = async (given) => {
+    try {
+      return functionsOf((await reset(given)) ?? handler);
+    } catch (error) {
+      report(`reset: ${error}`);
+      throw error;
+    }
+  };
   const identity = { name, version, language: 'node', runtime: `Node ${process.version}` };
   const peer = new Peer(wire, functions, {
     identity,
     constants,
     revivers,
-    reset: reset === undefined ? null : async (given) => functionsOf((await reset(given)) ?? handler),
+    reset: reset === undefined ? null : renewed,
   });
   process.on('unhandledRejection', unhandled);
   // Whatever ends this process, what its calls have said is said.

@@ -10,12 +10,12 @@ const OFFER = { protocol: 1, capabilities: { window: true, reset: true } };
 const COUNTER = `let calls = 0;\nexport default () => ++calls;\n`;
 
 /** `script(daemon, offered)` against a process that has answered `initialize`. */
-async function withHandlers(argv, script, options) {
+async function withHandlers(argv, script, options, stderr = '') {
   const daemon = new Daemon(argv, options);
   try {
     const { result } = await daemon.initialize(OFFER);
     await script(daemon, result.capabilities);
-    assert.deepEqual(await daemon.end(), { code: 0, signal: null, stderr: '' });
+    assert.deepEqual(await daemon.end(), { code: 0, signal: null, stderr });
   } finally {
     daemon.kill();
   }
@@ -154,11 +154,13 @@ test('functions may not be lost by it', () => {
   });
 });
 
-test('one that fails says why', () => {
+test('one that fails says so, and why on stderr', () => {
   const source = `export const reset = () => { throw new TypeError('no such luck'); };\nexport default () => 1;\n`;
-  return withHandlers([HOST, file(source)], async (daemon) => {
-    const { code, message } = await reset(daemon);
-    assert.deepEqual([code, message], [-32603, 'the handlers could not be made new: TypeError: no such luck']);
+  const script = async (daemon) => {
+    const { code, message, data } = await reset(daemon);
+    assert.deepEqual([code, message], [-32603, 'the handlers could not be made new']);
+    assert.deepEqual(data, { reference: 'stderr' });
     assert.equal((await daemon.call(null)).output, 1);
-  });
+  };
+  return withHandlers([HOST, file(source)], script, {}, 'playhead-client: reset: TypeError: no such luck\n');
 });

@@ -27,6 +27,9 @@ final class Peer
     /** @var \SplQueue<\stdClass> */
     private \SplQueue $queue;
 
+    /** @var array<int, true> calls that wait and were cancelled */
+    private array $givenUp = [];
+
     /** What goes out in one write. */
     private string $kept = '';
 
@@ -84,7 +87,7 @@ final class Peer
     /** The first value that was sent ahead for now or random, null where there is none. `item` is what to report. */
     public function take(Call $call, string $lane, string $item): int|float|null
     {
-        if ($call->over || $this->feed[$lane]->isEmpty()) {
+        if ($call->over || $call->cancelled || $this->feed[$lane]->isEmpty()) {
             return null;
         }
         $this->note($call, $item);
@@ -98,7 +101,7 @@ final class Peer
      */
     public function takeAnswer(Call $call, string $key, string $item): ?array
     {
-        if ($call->over) {
+        if ($call->over || $call->cancelled) {
             return null;
         }
         $answers = $this->answers[$key] ?? null;
@@ -168,6 +171,8 @@ final class Peer
     public function open(Call $call, ?\stdClass $window): void
     {
         $this->current = $call;
+        $call->cancelled = isset($this->givenUp[$call->number]);
+        unset($this->givenUp[$call->number]);
         foreach (['now', 'random'] as $lane) {
             foreach ($window->$lane ?? [] as $value) {
                 $this->feed[$lane]->enqueue($value);
@@ -301,6 +306,11 @@ final class Peer
     {
         if ($this->current !== null && $this->current->number === $number) {
             $this->current->cancelled = true;
+        }
+        foreach ($this->queue as $message) {
+            if ($message->method === 'handle' && ($message->params->call ?? null) === $number) {
+                $this->givenUp[$number] = true;
+            }
         }
     }
 

@@ -136,6 +136,9 @@ final class Serve
     private function outcome(Call $call, callable $function, mixed $event): string
     {
         try {
+            if ($call->cancelled) {
+                throw new Cancelled(Peer::CANCELLED);
+            }
             $output = $function($event, new Context($this->peer, $call, $this->revivers));
             $this->peer->settled($call);
             $text = $this->peer->fits('{"output":' . Message::write($output, 'the output') . '}');

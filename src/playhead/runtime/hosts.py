@@ -21,6 +21,7 @@ TYPESCRIPT_SUFFIXES = (".ts", ".mts", ".cts")
 RUBY_SUFFIXES = (".rb",)
 PHP_SUFFIXES = (".php",)
 BASH_SUFFIXES = (".sh",)
+LUA_SUFFIXES = (".lua",)
 HOSTED_SUFFIXES = (
     *PYTHON_SUFFIXES,
     *NODE_SUFFIXES,
@@ -28,6 +29,7 @@ HOSTED_SUFFIXES = (
     *RUBY_SUFFIXES,
     *PHP_SUFFIXES,
     *BASH_SUFFIXES,
+    *LUA_SUFFIXES,
 )
 
 # What runs a file, the oldest version that its client library knows, and the Debian package that brings it.
@@ -36,6 +38,7 @@ _INTERPRETERS = {
     "ruby": ("Ruby 3.0", "ruby"),
     "php": ("PHP 8.1", "php-cli"),
     "bash": ("Bash 5.1", "bash"),
+    "lua5.4": ("Lua 5.4", "lua5.4"),
 }
 
 # PHP has no dup2, so a shell does it: the pipes become descriptors 3 and 4, and what is printed goes to stderr.
@@ -131,6 +134,8 @@ def _hosted(path: str, suffix: str) -> list[str]:
         return ["/bin/sh", "-c", _PHP_SHELL, _interpreter("php", path), *hosting, file]
     if suffix in BASH_SUFFIXES:
         return [_interpreter("bash", path), os.path.join(clients_directory(), "bash", "host.sh"), file]
+    if suffix in LUA_SUFFIXES:
+        return [_interpreter("lua5.4", path), os.path.join(clients_directory(), "lua", "host.lua"), file]
     node = _interpreter("node", path)
     host = os.path.join(clients_directory(), "node", "host.mjs")
     if suffix in TYPESCRIPT_SUFFIXES and _TYPESCRIPT_IF_ASKED <= _node_version(node) < _TYPESCRIPT:

@@ -1,8 +1,9 @@
 # One end of the conversation: questions go out, and whoever waits reads, and keeps what is for others.
 
 _playhead_last_id=0
-# The requests and notifications that wait, each as its frame.
+# The requests and notifications that wait, each as its frame, and the calls among them that were cancelled.
 _playhead_queue=()
+_playhead_given_up=
 
 # The call that runs: its number, and what its context shares with the peer.
 _playhead_call=
@@ -74,7 +75,11 @@ _playhead_step() {
   _playhead_cut "$frame"
   if [[ $_playhead_method == '"cancel"' ]]; then
     json.get "$_playhead_params" call
-    [[ -n $_playhead_call && $REPLY == "$_playhead_call" ]] && _playhead_cancelled=1
+    if [[ -n $_playhead_call && $REPLY == "$_playhead_call" ]]; then
+      _playhead_cancelled=1
+    else
+      _playhead_given_up+=" $REPLY "
+    fi
   elif [[ -n $_playhead_method ]]; then
     # Other notifications are of later versions.
     [[ -n $_playhead_id ]] && _playhead_queue+=("$frame")
@@ -90,7 +95,7 @@ _playhead_step() {
 _playhead_next_request() {
   local is_cut=''
   while ((${#_playhead_queue[@]} == 0)); do
-    _playhead_awaited=0
+    _playhead_awaited=0 _playhead_given_up=
     _playhead_step
     is_cut=1
   done

@@ -105,6 +105,7 @@ _playhead_handle() {
   fi
   _playhead_call=$PLAYHEAD_CALL _playhead_asks=0 _playhead_spans=0 _playhead_first_id=$((_playhead_last_id + 1))
   _playhead_unsettled=0 _playhead_failure='' _playhead_producing=0 _playhead_cancelled=''
+  [[ $_playhead_given_up == *" $PLAYHEAD_CALL "* ]] && _playhead_cancelled=1
   ctx.clear
   _playhead_outcome
   _playhead_call=
@@ -115,7 +116,7 @@ _playhead_handle() {
 _playhead_outcome() {
   local status=0
   REPLY=null
-  "${_playhead_functions[$PLAYHEAD_FN]}" "$_playhead_event" || status=$?
+  [[ -n $_playhead_cancelled ]] || "${_playhead_functions[$PLAYHEAD_FN]}" "$_playhead_event" || status=$?
   # A handler may have set another.
   [[ ${LC_ALL-} == C ]] || LC_ALL=C
   _playhead_outcome=$REPLY

@@ -46,6 +46,7 @@ module PlayheadClient
       @last_id = 0
       @waiting = {}
       @queue = []
+      @given_up = [] # Calls that wait and were cancelled.
       @kept = String.new(encoding: Encoding::BINARY) # What goes out in one write.
       @reads = 0
       @asleep = 0
@@ -87,7 +88,7 @@ module PlayheadClient
     def take(call, lane, item)
       @mutex.synchronize do
         values = @feed[lane]
-        return nil if values.empty? || @scalars.positive? || call.over
+        return nil if values.empty? || @scalars.positive? || call.over || call.cancelled
 
         note(call, item)
         values.shift
@@ -97,7 +98,7 @@ module PlayheadClient
     # The answer to a respond that was sent ahead, or {"produce" => true} where the window says so; nil: ask.
     def take_answer(call, key, item)
       @mutex.synchronize do
-        return nil if call.over
+        return nil if call.over || call.cancelled
 
         values = @answers[key]
         given = values.nil? || values.empty? ? nil : values.shift
@@ -169,6 +170,7 @@ module PlayheadClient
     def open(call, window)
       @mutex.synchronize do
         @current = call
+        call.cancelled = true if @given_up.delete(call.number)
         add(window) if window
         watch
       end
@@ -307,6 +309,7 @@ module PlayheadClient
     end
 
     def cancel(number)
+      @given_up << number if @queue.any? { |waits| waits["method"] == "handle" && waits.dig("params", "call") == number }
       return unless @current && @current.number == number
 
       @current.cancelled = true

@@ -124,6 +124,8 @@ module PlayheadClient
 
     def outcome(call, function, event)
       begin
+        raise Cancelled, Peer::CANCELLED if call.cancelled
+
         output = function.call(event, Context.new(@peer, call, @revivers))
         @peer.settled(call)
         text = @peer.fits("{\"output\":#{Message.write(output, "the output")}}")

@@ -60,7 +60,7 @@ public final class Context {
     /** Milliseconds since the Unix epoch. */
     public long now() {
         if (Peer.isLive()) return System.currentTimeMillis();
-        return Types.to(Long.class, peer.ask(call, "now", rest(), lane == null));
+        return Types.to(Long.class, peer.ask(call, "now", rest(), true));
     }
 
     /** Milliseconds of a clock that never goes back. */
@@ -72,7 +72,7 @@ public final class Context {
     /** A float in [0, 1). */
     public double random() {
         if (Peer.isLive()) return LIVE.nextDouble();
-        return Types.to(Double.class, peer.ask(call, "random", rest(), lane == null));
+        return Types.to(Double.class, peer.ask(call, "random", rest(), true));
     }
 
     /** An integer from low to high, both included. */

@@ -32,6 +32,7 @@ final class Peer {
         final String fn;
         final Object event;
         Map<?, ?> window;
+        boolean cancelled;
 
         Work(Object id, long call, long seq, String fn, Object event, Map<?, ?> window) {
             this.id = id;
@@ -270,10 +271,8 @@ final class Peer {
         lock.lock();
         try {
             for (Work waits : queue) {
-                if (waits.fn == null || !number.equals(waits.call)) continue;
-                queue.remove(waits);
-                write(Message.result(waits.id, raised(new Cancelled("the call was cancelled"))));
-                return;
+                // It is answered when its turn comes.
+                if (waits.fn != null && number.equals(waits.call)) waits.cancelled = true;
             }
             if (current == null || !number.equals(current.number)) return;
             current.cancelled = true;
@@ -316,6 +315,7 @@ final class Peer {
 
     private void open(Work item) {
         current = new Call(item.id, item.call, item.seq, item.fn, lock.newCondition());
+        current.cancelled = item.cancelled;
         if (item.window == null) return;
         feed.add(item.window);
         current.produces = Boolean.TRUE.equals(item.window.get("produce"));

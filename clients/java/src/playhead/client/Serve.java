@@ -233,6 +233,7 @@ public final class Serve {
         Call call = peer.begin();
         byte[] result;
         try {
+            if (work.cancelled) throw new Cancelled("the call was cancelled");
             Served function = functions.get(work.fn);
             Object output = function.handler()
                     .handle(Types.to(function.event(), work.event), new Context(peer, call, null));
