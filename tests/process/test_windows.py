@@ -711,6 +711,30 @@ def test_an_event_that_cannot_be_sent_is_no_news_if_one_before_it_fails(
         assert seen == [1, 2, 3, 4, 5, 6]
 
 
+DEEP = """
+def handler(event, ctx):
+    value = []
+    for _ in range(event - 1):
+        value = [value]
+    ctx.respond("k", lambda: value)
+    return ctx.now()
+"""
+
+
+@pytest.mark.parametrize("levels", [997, 998, 1000])
+def test_the_deepest_values_are_recorded_as_by_asking(daemon: Daemon, tmp_path: Path, levels: int) -> None:
+    (tmp_path / "deep.py").write_text(DEEP)
+    command = tuple(handler_command(str(tmp_path / "deep.py")))
+    windows, asked = (
+        recorded(daemon, [3, levels], tmp_path / f"{name}.json", handler(command, windows=name == "ahead"))
+        for name in ("ahead", "asked")
+    )
+    assert windows.replace(b'"ahead"', b'"asked"') == asked
+    found = [verified(daemon, tmp_path / "ahead.json", handler(command, windows=windows)) for windows in (True, False)]
+    assert found[0] == found[1]
+    assert found[0]["ok"]
+
+
 def test_a_scenario_that_ends_in_nonsense_is_recorded_as_far_as_by_asking(daemon: Daemon, tmp_path: Path) -> None:
     scenario = tmp_path / "events.jsonl"
     scenario.write_text("\n".join([*(json.dumps({"asks": PLAIN, "n": n}) for n in range(5)), "[1,", ""]))

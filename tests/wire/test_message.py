@@ -166,3 +166,32 @@ def test_a_quote_is_printable_and_short() -> None:
     assert quoted(b"\x1b[31m\xc3\xa9\x00") == "\\x1b[31m\\xc3\\xa9\\x00"
     assert quoted(b"x" * 200) == "x" * 200
     assert quoted(b"x" * 201) == "x" * 200 + "… (201 bytes)"
+
+
+def nested(levels: int) -> bytes:
+    return b"[" * levels + b"]" * levels
+
+
+@pytest.mark.parametrize(
+    ("report", "room"),
+    [
+        (b'{"m":"respond.settle","p":{"ask":0,"value":%b}}', 1000),
+        (b'{"m":"respond","p":{"key":"k","args":%b}}', 1000),
+        # As in a frame of its own: what stands in an error is in one object more.
+        (b'{"m":"respond.settle","p":{"ask":0,"error":{"type":"E","message":"","e":%b}}}', 999),
+    ],
+)
+def test_a_report_may_tell_of_a_value_as_deep_as_a_frame_of_its_own_may_hold(report: bytes, room: int) -> None:
+    frame = b'{"jsonrpc":"2.0","method":"asked","params":{"call":0,"asks":[{"m":"now"},%b]}}'
+    assert isinstance(read_message(frame % (report % nested(room))), Notification)
+    refused = read_message(frame % (report % nested(room + 1)))
+    assert isinstance(refused, Malformed)
+    assert "1002 levels" in refused.reason
+
+
+def test_no_other_frame_may_be_as_deep_as_a_report() -> None:
+    for frame in (
+        b'{"jsonrpc":"2.0","method":"note","params":{"data":[[%b]]}}',
+        b'{"jsonrpc":"2.0","id":1,"result":[[%b]]}',
+    ):
+        assert isinstance(read_message(frame % nested(1000)), Malformed)

@@ -26,6 +26,9 @@ from .message import loads
 Message = Dict[str, Any]
 Bell = Any  # threading.Lock is a class from 3.13 on, and a function before.
 READ_BYTES = 1 << 14  # A read allocates what it may take, and most frames are small.
+# What is held back to be written with what comes next: for no longer than that, and no more.
+HELD_S = 0.005
+HELD_BYTES = 1 << 14
 
 
 class Waiter:
@@ -92,6 +95,9 @@ class Connection:
         self.loads: Callable[[bytes], Any] = loads
         self._buffer = FrameBuffer()
         self._reading = False
+        self._held: List[bytes] = []
+        self._held_bytes = 0
+        self._held_until = 0.0
         self._followers: Dict[Waiter, None] = {}  # In the order they came. Woken one by one, never as a herd.
         self._idle = Waiter()
 
@@ -103,6 +109,28 @@ class Connection:
         connection.fileno = in_fd
         pipes.connection = connection
         return connection
+
+    def write_with_next(self, frame: bytes) -> None:
+        """Send a frame, at the latest before anything is waited for: many in one write, where requests lie here.
+
+        For the owner while it is alone, over pipes.
+        """
+        if self.inbox and time.monotonic() < self._held_until and self._held_bytes < HELD_BYTES:
+            self._held.append(frame)
+            self._held_bytes += len(frame)
+            return
+        self.write(frame)
+        self._held_until = time.monotonic() + HELD_S
+
+    def write_held(self) -> None:
+        """Send what is held back."""
+        if self._held:
+            self.write(b"")
+
+    def with_held(self, frame: bytes) -> bytes:
+        """The frame behind all that is held back, which is not any more."""
+        held, self._held, self._held_bytes = self._held, [], 0
+        return b"".join([*held, frame])
 
     def come(self) -> None:
         """Say that this thread uses the connection. To be called by any but the owner, before it takes a lock."""
@@ -166,12 +194,15 @@ class Connection:
                         return request
                     if self.ended:
                         return None
+                    self.write_held()
                     self._reading = True
                 finally:
                     self.busy = False
                 self._read_once()
         else:
             self.come()
+        with self.lock:
+            self.write_held()
         while True:
             with self.mutex:
                 if self.inbox:
@@ -349,6 +380,8 @@ class _Pipes:
         return bool(poll.poll(None if timeout_s is None else timeout_s * 1000))
 
     def write(self, frame: bytes) -> None:
+        if self.connection._held:
+            frame = self.connection.with_held(frame)
         try:
             done = os.write(self.out_fd, frame)
         except BlockingIOError:

@@ -95,6 +95,7 @@ class Session:
         self._feed = NOTHING
         self._events = 0
         self._hurried = False
+        self._dumps: Callable[[Any], bytes] = dumps
         # Contextvars that handlers set are theirs to keep, until a reset.
         self._space: Optional[contextvars.Context] = None
         self._threads = set(threading.enumerate())
@@ -134,10 +135,20 @@ class Session:
     def _on_message(self, message: Message) -> Optional[bytes]:
         """What can be said at once is; `handle` is queued. Under the connection's mutex."""
         method = message["method"]
-        params = message.get("params")
-        if method == "handle" and self._initialized and type(message.get("id")) is int and self._fits(params):
-            self._connection.queue(message)
-            return None
+        params: Any = message.get("params")
+        if method == "handle" and self._initialized:
+            # What nearly every handle is like, looked at as quickly as can be; `_fault` knows the rest.
+            try:
+                if (
+                    type(message["id"]) is int
+                    and type(params["call"]) is int
+                    and params["fn"] in self.functions
+                    and "event" in params
+                ):
+                    self._connection.queue(message)
+                    return None
+            except (KeyError, TypeError):
+                pass
         if "id" not in message:
             if method == "cancel" and isinstance(params, dict):
                 self._cancel(params.get("call"))
@@ -192,13 +203,6 @@ class Session:
         names = offered if isinstance(offered, dict) else {}
         return {name: True for name, there in have.items() if there and names.get(name) is True}
 
-    def _fits(self, params: Any) -> bool:
-        # What nearly every handle is like, looked at as quickly as can be; `_fault` knows the rest.
-        try:
-            return type(params["call"]) is int and params["fn"] in self.functions and "event" in params
-        except (KeyError, TypeError):
-            return False
-
     def _fault(self, params: Any) -> Optional[str]:
         if type(params) is not dict or type(params.get("call")) is not int:
             return "handle needs an integer: call"
@@ -228,6 +232,7 @@ class Session:
         if "window" in params and feed is not NOTHING:  # One that was not agreed on is as any unknown member.
             window = params["window"]
             feed.add(window)
+            call.windowed = True
             if "produce" in window:
                 call.produces = window["produce"] is True
         if self._given_up and self._given_up.pop(number, False):
@@ -257,12 +262,12 @@ class Session:
 
     def _hurry(self) -> None:
         """Read faster, if there have been events enough to make up for what it takes to begin with that."""
-        from .quick import is_due, reader  # Nothing for those who start it for a few events.
+        from .quick import hastened, is_due  # Nothing for those who start it for a few events.
 
         if is_due(self._events):
             self._hurried = True
             if threading.active_count() == 1:
-                self._connection.loads = reader(loads) or loads
+                self._connection.loads, self._dumps = hastened(loads, dumps)
 
     def _renew(self, request: Message) -> None:
         """Be as good as a fresh process, or say that it cannot be had."""
@@ -312,7 +317,7 @@ class Session:
                 output = self._turn_loop().run(call, output)
             if call.trouble is not None:
                 call.raise_trouble()
-            return b'{"output":%b}' % dumps(output)
+            return b'{"output":%b}' % self._dumps(output)
         except (SystemExit, KeyboardInterrupt):
             call.flush()
             raise  # The handler wants the process to end: to the daemon that is a crash, and it should be.

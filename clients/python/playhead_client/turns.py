@@ -64,6 +64,7 @@ class Call:
         "spans",
         "taken",
         "trouble",
+        "windowed",
     )
 
     def __init__(
@@ -82,6 +83,7 @@ class Call:
         self.revivers = revivers
         self.feed = feed
         self.taken: List[bytes] = []  # Items of `asked` that have not been sent.
+        self.windowed = False
         self.produces = False  # What nobody answers is produced here, and nothing about it is waited for.
         self.asks = self.spans = 0
         self.over = self.cancelled = self._many = False
@@ -253,8 +255,11 @@ class Call:
             connection.busy = True
             try:
                 if connection.alone:
+                    # In a replay from a window nothing was done. What was done elsewhere is told at once.
+                    replayed = self.windowed and not self.produces
+                    write = connection.write_with_next if replayed else connection.write
                     self.over, self.produces, self.feed = True, False, NOTHING
-                    connection.write(self.report() + frame if self.taken else frame)
+                    write(self.report() + frame if self.taken else frame)
                     return
             finally:
                 connection.busy = False
@@ -269,6 +274,7 @@ class Call:
         with self.connection.lock:
             if self.taken:
                 self.connection.write(self.report())
+            self.connection.write_held()
 
     def fail(self, trouble: Exception) -> None:
         """The next question, or the return of the handler, raises this."""

@@ -139,7 +139,7 @@ def test_a_handler_that_exits_has_told_what_it_took(windows):
     assert daemon.end()[0] == 3
 
 
-def test_an_answer_is_written_before_the_next_call_begins(windows, tmp_path):
+def test_what_was_done_is_told_before_the_next_call_begins(windows, tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     daemon = windows(f"""
@@ -148,11 +148,46 @@ def handler(event, ctx):
         open({str(gate)!r}).read()
     return ctx.now()
 """)
-    idents = [daemon.handle(n, n == 2, window={"now": [n]}) for n in range(3)]
+    idents = [daemon.handle(n, n == 2, window={"now": [n], "produce": True}) for n in range(3)]
     for n, ident in enumerate(idents[:2]):
         assert lines(daemon, ident)[-1]["result"] == {"output": n}
     gate.write_text("")
     assert lines(daemon, idents[2])[-1]["result"] == {"output": 2}
+
+
+def test_answers_of_a_replay_that_were_held_back_are_written_before_the_process_ends(windows):
+    daemon = windows("""
+import sys
+def handler(event, ctx):
+    return sys.exit(3) if event else ctx.now()
+""")
+    idents = [daemon.handle(n, n == 9, window={"now": [n]}) for n in range(10)]
+    for n, ident in enumerate(idents[:-1]):
+        assert lines(daemon, ident)[-1]["result"] == {"output": n}
+    assert daemon.end()[0] == 3
+
+
+def test_answers_of_a_replay_are_held_back_for_no_longer_than_a_call_takes(windows, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    daemon = windows(f"""
+from time import monotonic
+from playhead_client.peer import HELD_S
+def handler(event, ctx):
+    if event == "long":
+        began = monotonic()
+        while monotonic() < began + 2 * HELD_S:
+            pass
+    if event == "closed":
+        open({str(gate)!r}).read()
+    return ctx.now()
+""")
+    events = [0, 1, "long", "closed"]
+    idents = [daemon.handle(n, event, window={"now": [n]}) for n, event in enumerate(events)]
+    for n, ident in enumerate(idents[:-1]):
+        assert lines(daemon, ident)[-1]["result"] == {"output": n}
+    gate.write_text("")
+    assert lines(daemon, idents[-1])[-1]["result"] == {"output": 3}
 
 
 def test_errors_of_the_feed_are_raised_and_their_own_classes(windows):
@@ -571,8 +606,8 @@ def _reader():
     pytest.importorskip("orjson")
     from playhead_client import message, quick
 
-    found = quick.reader(message.loads)
-    assert found is not None
+    found, _ = quick.hastened(message.loads, message.dumps)
+    assert found is not message.loads
     return message.loads, found
 
 
@@ -609,6 +644,36 @@ def test_the_faster_reader_reads_the_same_numbers():
                 assert _read(fast, text.encode()) == _read(exact, text.encode()), text
         text = str(drawn.getrandbits(drawn.randint(1, 80)) * drawn.choice((1, -1)))
         assert _read(fast, text.encode()) == _read(exact, text.encode()), text
+
+
+class Text(str):
+    def __str__(self):
+        return "another"
+
+
+WRITTEN = [
+    {}, {"a": 1}, {"a": "b", "c": True, "d": 0.1, "e": -(2**63)}, {"a": float("nan")}, {"a": float("-inf")},
+    {"a": 2**64}, {"a": 2**70}, {"a": 10**309}, {"a": "\ud800"}, {"\ud800": 1}, {"a": "\ud83d\ude00"}, {"ü": "\u2028"},
+    {"a": Text("b")}, {Text("a"): 1}, {1: 1}, {True: 1}, {"a": b"b"}, {"a": None}, {"null": "null"}, {"a": [1]},
+    {"a": object()}, {"a": 1e16, "b": 1e-7, "c": -0.0, "d": 1e300}, {str(n): n for n in range(100)}, [], "a", None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", WRITTEN, ids=lambda value: repr(value)[:30])
+def test_the_faster_writer_writes_the_same_value_or_refuses_it_in_the_same_words(value):
+    pytest.importorskip("orjson")
+    from playhead_client import message, quick
+
+    def written(dumps):
+        try:
+            # To the form of its numbers.
+            return repr(message.loads(dumps(value)))
+        except Exception as error:
+            return type(error), str(error)
+
+    _, fast = quick.hastened(message.loads, message.dumps)
+    assert fast is not message.dumps
+    assert written(fast) == written(message.dumps)
 
 
 @pytest.mark.parametrize("has_orjson", [True, False])

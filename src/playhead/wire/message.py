@@ -15,6 +15,8 @@ from playhead.errors import JSONTextError
 
 # The frame adds two levels around a value: {"params": {"value": V}}, {"result": {"output": V}}.
 FRAME_LEVELS = 2
+# So many more around the params of a question that `asked` tells of: {"params": {"asks": [{"p": {"value": V}}]}}.
+_REPORT_LEVELS = 3
 STRAY_SHOWN_BYTES = 200
 
 # Wherever it stands: a client may write the id, or its members in any order, first.
@@ -70,7 +72,8 @@ def read_message(line: bytes) -> Message:
     try:
         frame = jsontext.loads(line, depth=jsontext.MAX_DEPTH + FRAME_LEVELS)
     except JSONTextError as error:
-        return _unreadable(line, error)
+        report = _deep_report(line)
+        return _unreadable(line, error) if report is None else report
     try:
         # What comes in most often, with the least looked at.
         method = frame["method"]  # type: ignore[call-overload, index]
@@ -93,6 +96,22 @@ def read_message(line: bytes) -> Message:
     if "result" in frame or "error" in frame:
         return _response(frame, line)
     return Malformed("a frame has a method, a result or an error; this one has none", quoted(line))
+
+
+def _deep_report(line: bytes) -> Notification | None:
+    """An `asked` that is deeper than other frames, if none of the questions that it tells of is."""
+    if b'"asked"' not in line:
+        return None
+    try:
+        frame: Any = jsontext.loads(line, depth=jsontext.MAX_DEPTH + FRAME_LEVELS + _REPORT_LEVELS)
+        if frame["jsonrpc"] != "2.0" or frame["method"] != "asked" or "id" in frame:
+            return None
+        for item in frame["params"]["asks"]:
+            # As deep as its own frame would be.
+            jsontext.loads(jsontext.dumps({"params": item.get("p")}), depth=jsontext.MAX_DEPTH + FRAME_LEVELS)
+    except (AttributeError, JSONTextError, KeyError, TypeError):
+        return None
+    return Notification("asked", frame["params"])
 
 
 def _call(frame: dict[str, Any], method: Any, line: bytes) -> Message:
