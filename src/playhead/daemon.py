@@ -23,6 +23,7 @@ from playhead.engine.rules import ErrorsRule
 from playhead.engine.verify import Verdict, VerifyOptions, disagreed, repeated
 from playhead.errors import HandlerError, HandlerStartError, UsageError
 from playhead.runtime.ahead import Disagreement, Pace, can_be_ahead, verify_ahead
+from playhead.runtime.garbage import collected_rarely
 from playhead.runtime.launcher import HandlerOptions, Launcher
 from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.pinning import on_core, one_core, unhurried
@@ -74,7 +75,7 @@ class Daemon:
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[str, Verdict]:
         """The id of a recording and its verdict. TapeFormatError, HandlerStartError where it could not be told."""
-        with opened_tape(path, to_be_played=handler.windows) as tape:
+        with collected_rarely(), opened_tape(path, to_be_played=handler.windows) as tape:
             policy = policy_of_tape(tape.policy)
             verdicts = [self._verify_under(policy, tape, handler, options, progress) for _ in range(runs)]
             return tape.meta.id, repeated(verdicts)

@@ -23,6 +23,7 @@ from playhead.engine.policy_tapes import rewrite_sidecar, rewrite_tape
 from playhead.engine.verify import Stray
 from playhead.engine.windows import Supplies
 from playhead.errors import HandlerError, PlayheadError, UsageError
+from playhead.runtime.garbage import collected_rarely
 from playhead.runtime.growing_tape import Durability, GrowingTape
 from playhead.runtime.launcher import HandlerOptions
 from playhead.runtime.live import wall_clock_ms
@@ -178,7 +179,7 @@ def record(
                 if supplies is None:
                     done = record_run(calls, caller, function, head, writer, progress, policy)
                 else:
-                    with unhurried():
+                    with unhurried(), collected_rarely():
                         done = record_ahead(
                             calls, caller, function, head, supplies, writer, progress, daemon.pace, policy
                         )

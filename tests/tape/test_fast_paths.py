@@ -33,7 +33,7 @@ from playhead.jsontext import Value
 from playhead.tape.lane_values import LaneValues
 from playhead.tape.log_tape import open_tape
 from playhead.tape.model import Ask, Meta, PlainRun, Raised, Returned, TapeCall
-from playhead.tape.opening import Tape, is_tape_log
+from playhead.tape.opening import is_tape_log
 from playhead.tape.plain_lines import PlainLines
 from playhead.tape.recording_check import RecordingCheck
 from playhead.tape.recording_reader import RecordingReader
@@ -206,16 +206,14 @@ def check(data: bytes) -> None:
     with exactly():
         wanted = found(data)
     assert found(data) == wanted
-    assert put_by(data) == (wanted[0] if isinstance(wanted[0], list) else wanted)
+    if not is_tape_log(BytesIO(data)):
+        assert put_by(data) == (wanted[0] if isinstance(wanted[0], list) else wanted)
 
 
 def put_by(data: bytes, spool: BinaryIO | None = None, **how: Any) -> Any:
-    """The calls of a file, read from what was put by when it was checked; or the error, whole."""
+    """The calls of a recording, read from what was put by when it was checked; or the error, whole."""
     try:
-        if is_tape_log(BytesIO(data)):
-            opened: Tape = open_tape(BytesIO(data), "t")
-        else:
-            opened = RecordingReader(BytesIO(data), name="t", spool=BytesIO() if spool is None else spool, **how)
+        opened = RecordingReader(BytesIO(data), name="t", spool=BytesIO() if spool is None else spool, **how)
         shown, again = ([text_of(call) for call in one_by_one(opened.runs())] for _ in range(2))
         assert shown == again
         return shown

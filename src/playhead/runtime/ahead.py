@@ -15,7 +15,6 @@ from playhead.engine.divergence import Divergence
 from playhead.engine.verify import Judge, Verdict, VerifyOptions
 from playhead.engine.windows import TapedFeed, Window, shortened, window_of, windows_of
 from playhead.errors import PlayheadError
-from playhead.runtime.garbage import collected_rarely
 from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.runs import Playing, Progress
 from playhead.session.foreseen import CallAhead, Foreseen
@@ -110,8 +109,7 @@ def verify_ahead(
     options = playing.options
     judge = Judge(playing.expected_hash, options, green=True)
     try:
-        with collected_rarely():
-            found = _play(playing, caller, function, judge, progress, pace)
+        found = _play(playing, caller, function, judge, progress, pace)
     except Faulted as fault:
         found = fault.divergence
     late = close()

@@ -9,14 +9,14 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-# New containers before it looks. What a run holds at a time is less: calls that are out, and a block of the tape.
-_CONTAINERS = 100_000
+# New containers before it looks. A block of a tape and the calls that are out are fewer.
+_CONTAINERS = 50_000
 _held_back = False
 
 
 @contextlib.contextmanager
 def collected_rarely() -> Iterator[None]:
-    """Collect a hundred times less often for the length of the block."""
+    """Collect far less often for the length of the block."""
     global _held_back
     before = gc.get_threshold()
     if _held_back or not gc.isenabled() or before[0] >= _CONTAINERS:

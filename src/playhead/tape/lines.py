@@ -12,6 +12,7 @@ from typing import BinaryIO, Final
 from playhead import jsontext
 from playhead.errors import JSONTextError, SourceFormatError
 from playhead.jsontext import Value
+from playhead.tape.raw_lines import raw_lines
 from playhead.tape.records import Place
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -29,21 +30,13 @@ class LineReader:
 
     def values(self) -> Iterator[tuple[Place, Value]]:
         """The value of each line and where it stands. Raises SourceFormatError with line, column and byte offset."""
-        offset = len(BOM) if self.bom else 0
-        self._file.seek(offset)
-        number = 0
         index = 0
-        while line := self._file.readline():
-            number += 1
+        for number, offset, line in raw_lines(self._file, offset=len(BOM) if self.bom else 0):
             if line.strip(SPACE):
                 yield Place(index, line=number), read_line(line, number, offset)
                 index += 1
             else:
                 self.blank_lines += 1
-            offset += len(line)
-            # Whoever took the value may have moved the file.
-            if self._file.tell() != offset:
-                self._file.seek(offset)
 
 
 def read_line(line: bytes, number: int, offset: int) -> Value:
