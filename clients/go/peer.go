@@ -1,6 +1,7 @@
 package playhead
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 // Peer: one end of the conversation. Questions go out, answers find whoever asked, whichever goroutine that is. One
@@ -137,14 +139,14 @@ func (p *peer) read() {
 				p.ended(0, "")
 				return
 			}
-			p.ended(1, err.Error())
+			p.giveUp(unreadable, err.Error())
 			return
 		}
 		if len(frame) == 0 {
 			continue
 		}
-		if fault := p.take(frame); fault != "" {
-			p.ended(1, fault)
+		if code, fault := p.take(frame); fault != "" {
+			p.giveUp(code, fault)
 			return
 		}
 		if !p.in.ready() {
@@ -153,10 +155,36 @@ func (p *peer) read() {
 	}
 }
 
-func (p *peer) take(frame []byte) string {
+// Why a frame is no message, as the daemon is told.
+const (
+	unreadable = -32700
+	noMessage  = -32600
+)
+
+// giveUp tells that a frame could not be read: nothing can be said about a conversation that is no longer one.
+func (p *peer) giveUp(code int, fault string) {
+	said := "the frame is not one JSON text"
+	if code == noMessage {
+		said = "the frame is not a JSON-RPC 2.0 message"
+	}
+	p.mu.Lock()
+	p.send(refusal(nil, code, said, ""))
+	p.mu.Unlock()
+	p.ended(1, fault)
+}
+
+// take gives the code and the fault of a frame that is no message.
+func (p *peer) take(frame []byte) (int, string) {
+	if !utf8.Valid(frame) {
+		return unreadable, fmt.Sprintf("not UTF-8: %.200q", frame)
+	}
 	parts, err := members(frame)
 	if err != nil {
-		return fmt.Sprintf("not a message: %.200q: %v", frame, err)
+		code := unreadable
+		if json.Valid(frame) {
+			code = noMessage
+		}
+		return code, fmt.Sprintf("not a message: %.200q: %v", frame, err)
 	}
 	var m message
 	for _, part := range parts {
@@ -165,7 +193,7 @@ func (p *peer) take(frame []byte) string {
 			m.id = part.value
 		case "method":
 			if m.method, err = unquote(part.value); err != nil {
-				return fmt.Sprintf("not a message: %.200q: %v", frame, err)
+				return noMessage, fmt.Sprintf("not a message: %.200q: %v", frame, err)
 			}
 		case "params":
 			m.params = part.value
@@ -175,21 +203,24 @@ func (p *peer) take(frame []byte) string {
 			m.reply.failure = part.value
 		}
 	}
+	if m.method != "" && m.id != nil && !isID(m.id) {
+		return noMessage, fmt.Sprintf("not a message: %.200q: an id is an integer or a string", frame)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m.method != "" {
 		p.answer(m)
-		return ""
+		return 0, ""
 	}
 	id, err := strconv.ParseInt(string(m.id), 10, 64)
 	if err != nil {
-		return ""
+		return 0, ""
 	}
 	if open, ok := p.waiting[id]; ok {
 		delete(p.waiting, id)
 		open.arrive(m.reply)
 	}
-	return ""
+	return 0, ""
 }
 
 // goroutineSet knows goroutines by the number that their stack traces show: Go has no other name for them.

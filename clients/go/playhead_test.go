@@ -425,6 +425,61 @@ func TestACancelEndsTheContextAndWhatIsOpen(t *testing.T) {
 	}
 }
 
+func TestAFrameThatCannotBeReadIsToldOnBothSidesAndEndsTheProcess(t *testing.T) {
+	for line, code := range map[string]int{
+		"what?": -32700, "\xff": -32700, "[1]": -32600, `{"jsonrpc":"2.0","id":1,"method":5}`: -32600,
+		`{"jsonrpc":"2.0","id":2.5,"method":"shutdown","params":{}}`: -32600,
+	} {
+		in, to := io.Pipe()
+		var out bytes.Buffer
+		done := make(chan string)
+		s := newServer(served(func(*Context) (any, error) { return nil, nil }), nil)
+		go s.run(in, &out, func(status int, fault string) {
+			done <- fmt.Sprint(status, fault)
+			select {}
+		})
+		if _, err := to.Write([]byte(line + "\n")); err != nil {
+			t.Fatal(err)
+		}
+		if ended := <-done; !strings.HasPrefix(ended, "1") || len(ended) < 10 {
+			t.Errorf("%q ends with %s", line, ended)
+		}
+		if told := fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,`, code); !strings.HasPrefix(out.String(), told) {
+			t.Errorf("%q is answered with %s", line, &out)
+		}
+		_ = to.Close()
+	}
+}
+
+func TestAnswersThatNobodyWaitsForAreDropped(t *testing.T) {
+	d := talk(t, served(func(*Context) (any, error) { return 5, nil }))
+	for _, id := range []string{"77", `"1"`, "null", "-1", "2.5", "1000000000000000000000000000000"} {
+		d.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":1}`, id))
+	}
+	d.handle(0, "")
+	if output := d.next()["result"]; fmt.Sprint(output) != "map[output:5]" {
+		t.Error(output)
+	}
+}
+
+func TestAReadingWithAFractionStaysAsItIs(t *testing.T) {
+	d := talk(t, served(func(ctx *Context) (any, error) { return ctx.Now() }))
+	d.handle(0, "")
+	d.answer(d.next(), "1783036800000.5")
+	if output := d.next()["result"].(map[string]any)["output"]; output != 1783036800000.5 {
+		t.Error(output)
+	}
+}
+
+func TestWhyAResetFailedIsNotSent(t *testing.T) {
+	functions := served(func(*Context) (any, error) { return nil, nil })
+	d := talk(t, functions, Options{Reset: func() error { return errors.New("still busy") }})
+	refused := d.request("reset", `{"constants":{}}`)["error"]
+	if fmt.Sprint(refused) != "map[code:-32603 message:the handler could not be made new]" {
+		t.Error(refused)
+	}
+}
+
 func TestAnAnswerLargerThanAFrameIsAnError(t *testing.T) {
 	d := talk(t, served(func(ctx *Context) (any, error) {
 		_, err := Respond[any](ctx, strings.Repeat("k", 200_000), nil)

@@ -124,10 +124,6 @@ func (s *server) answer(m message) {
 		}
 		return
 	}
-	if !isID(m.id) {
-		s.peer.send(refusal(nil, -32600, "an id is an integer or a string", ""))
-		return
-	}
 	if m.method == "initialize" {
 		s.peer.send(s.initialize(m))
 		return

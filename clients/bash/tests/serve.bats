@@ -247,6 +247,33 @@ END
   pid=
 }
 
+@test "an id that is none ends the conversation" {
+  handler_file <<<'handler() { :; }'
+  say '{"jsonrpc":"2.0","id":2.5,"method":"shutdown","params":{}}'
+  next
+  holds '"id":null,"error":{"code":-32600'
+  run wait "$pid"
+  [[ $status == 1 ]]
+  pid=
+}
+
+@test "a reading with a fraction stays as it is" {
+  handler_file <<<'handler() { ctx.now; }'
+  call 2 handler null
+  answer 1 1783036800000.5
+  output 2 1783036800000.5
+  over
+}
+
+@test "answers that nobody waits for are dropped" {
+  handler_file <<<'handler() { :; }'
+  for id in 77 '"1"' null -1 2.5; do say '{"jsonrpc":"2.0","id":'"$id"',"result":1}'; done
+  say '{"jsonrpc":"2.0","id":"s","method":"shutdown","params":{}}'
+  next
+  said '{"jsonrpc":"2.0","id":"s","result":{}}'
+  over
+}
+
 @test "a daemon that is gone is no signal" {
   handler_file <<<'handler() { :; }'
   exec {from}<&-

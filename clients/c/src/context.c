@@ -110,7 +110,17 @@ static double number(json_t *result, playhead_error *error) {
 json_int_t playhead_now(playhead_context *ctx, playhead_error *error) {
     if (error->value != NULL) return 0;
     if (ctx->of->producing > 0) return (json_int_t)live_ms(CLOCK_REALTIME);
-    return integer(ask(ctx, "now", "", error), error);
+    json_t *taped = ask(ctx, "now", "", error);
+    const double real = json_is_real(taped) ? json_real_value(taped) : 0;
+    if (floor(real) == real) return integer(taped, error);
+    char said[PLAYHEAD_SAID];
+    text digits = {NULL, 0, 0};
+    message_write(&digits, taped, said);
+    snprintf(said, sizeof said, "playhead_now gives whole milliseconds, and there is %.*s", (int)digits.size, digits.bytes);
+    playhead_raise(error, "ProtocolError", said);
+    text_free(&digits);
+    json_decref(taped);
+    return 0;
 }
 
 double playhead_monotonic(playhead_context *ctx, playhead_error *error) {

@@ -15,6 +15,10 @@
 /* What a frame has around what is in it. */
 #define AROUND_BYTES 256
 
+/* Why a frame is no message. */
+#define UNREADABLE (-32700)
+#define NO_MESSAGE (-32600)
+
 /* How often a producer that goes on after a cancel is interrupted. */
 #define AGAIN_MS 50
 
@@ -152,9 +156,12 @@ void peer_answer(const json_t *id, const char *member, const text *value) {
 }
 
 /* Nothing can be said about a conversation that is no longer one. */
-static _Noreturn void give_up(const char *said) {
+static _Noreturn void give_up(int code, const char *said) {
     text error = {NULL, 0, 0};
-    text_put(&error, "{\"code\":-32700,\"message\":\"the frame is not one JSON text: ");
+    text_put(&error, "{\"code\":");
+    text_number(&error, code);
+    text_put(&error, code == UNREADABLE ? ",\"message\":\"the frame is not one JSON text: "
+                                        : ",\"message\":\"the frame is not a JSON-RPC 2.0 message: ");
     text_put(&error, said);
     text_put(&error, "\"}");
     json_t *none = json_null();
@@ -190,11 +197,16 @@ static void take_in(const char *bytes, size_t size) {
     char said[PLAYHEAD_SAID];
     if (size == 0) return;
     json_t *message = message_read(bytes, size, said);
-    if (message == NULL) give_up(said);
-    if (!json_is_object(message)) give_up("it is no object");
+    if (message == NULL) give_up(UNREADABLE, said);
+    if (!json_is_object(message)) give_up(NO_MESSAGE, "it is no object");
     const json_t *method = json_object_get(message, "method");
+    const json_t *id = json_object_get(message, "id");
+    if (method != NULL && !json_is_string(method)) give_up(NO_MESSAGE, "the method is not a string");
+    if (method != NULL && id != NULL && !json_is_integer(id) && !json_is_string(id)) {
+        give_up(NO_MESSAGE, "an id is an integer or a string");
+    }
     const json_t *number = json_object_get(json_object_get(message, "params"), "call");
-    if (!json_is_string(method)) {
+    if (method == NULL) {
         take_reply(message, said);
     } else if (strcmp(json_string_value(method), "cancel") == 0) {
         if (peer.current != NULL && json_is_integer(number) && json_integer_value(number) == peer.current->number) {
@@ -202,7 +214,7 @@ static void take_in(const char *bytes, size_t size) {
         } else if (peer.queued < json_array_size(peer.queue)) {
             json_array_append(peer.given_up, (json_t *)number);
         }
-    } else if (json_object_get(message, "id") != NULL) {
+    } else if (id != NULL) {
         json_array_append(peer.queue, message);
         json_array_append_new(peer.queue, json_string(said));
     }
@@ -218,7 +230,7 @@ static void take_what_is_here(void) {
 static void fill(void) {
     const filled how = framing_fill(&peer.in);
     if (how == ENDED) peer_leave();
-    if (how == TOO_LARGE) give_up("it is larger than 67108864 bytes");
+    if (how == TOO_LARGE) give_up(UNREADABLE, "it is larger than 67108864 bytes");
 }
 
 /* Reads and takes in one frame. */

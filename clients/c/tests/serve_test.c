@@ -244,11 +244,41 @@ static void a_child_does_not_reach_the_protocol(void) {
 }
 
 static void a_frame_that_cannot_be_read_ends_the_conversation(void) {
+    const char *frames[][2] = {
+        {"{\"jsonrpc\":\"2.0\",", "\"id\":null,\"error\":{\"code\":-32700"},
+        {"[1]", "\"id\":null,\"error\":{\"code\":-32600"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":2.5,\"method\":\"shutdown\"}", "\"id\":null,\"error\":{\"code\":-32600"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":5}", "\"id\":null,\"error\":{\"code\":-32600"},
+    };
+    for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+        start(1 << 26);
+        say(frames[i][0]);
+        CHECK(strstr(line(), frames[i][1]) != NULL);
+        CHECK(ended() == 1);
+        unlink(program.errors);
+    }
+}
+
+static void a_reading_with_a_fraction_is_refused_and_not_rounded(void) {
     start(1 << 26);
-    say("{\"jsonrpc\":\"2.0\",");
-    CHECK(strstr(line(), "\"id\":null,\"error\":{\"code\":-32700") != NULL);
-    CHECK(ended() == 1);
-    unlink(program.errors);
+    handle(2, "asks_on", "{}");
+    asked("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"now\",\"params\":{\"call\":7,\"ask\":0}}", 1, "result", "1783036800000.5");
+    SAME(line(), "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"raised\":{\"type\":\"ProtocolError\",\"message\":"
+                 "\"playhead_now gives whole milliseconds, and there is 1783036800000.5\"}}}");
+    over();
+}
+
+static void answers_that_nobody_waits_for_are_dropped(void) {
+    const char *ids[] = {"77", "\"1\"", "null", "-1", "1000000000000000000000000000000"};
+    char frame[128];
+    start(1 << 26);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        snprintf(frame, sizeof frame, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":1}", ids[i]);
+        say(frame);
+    }
+    handle(2, "child", "{}");
+    SAME(line(), "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"output\":0}}");
+    over();
 }
 
 static void a_daemon_that_is_gone_is_no_signal(void) {
@@ -278,6 +308,8 @@ int main(void) {
     RUN(the_end_of_input_ends_a_producer_that_does_not_look);
     RUN(a_child_does_not_reach_the_protocol);
     RUN(a_frame_that_cannot_be_read_ends_the_conversation);
+    RUN(a_reading_with_a_fraction_is_refused_and_not_rounded);
+    RUN(answers_that_nobody_waits_for_are_dropped);
     RUN(a_daemon_that_is_gone_is_no_signal);
     return failures > 0;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
 
 #include "message.hpp"
@@ -78,7 +79,10 @@ std::int64_t Context::now() {
         using namespace std::chrono;
         return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
     }
-    return to<std::int64_t>(peer_->ask(call_, "now", lane_, true));
+    const json taped = peer_->ask(call_, "now", lane_, true);
+    if (taped.is_number_float() && taped.get<double>() != std::floor(taped.get<double>()))
+        throw ProtocolError("now() gives whole milliseconds, and there is " + write(taped));
+    return to<std::int64_t>(taped);
 }
 
 double Context::monotonic() {

@@ -75,6 +75,7 @@ struct Serve::Parts {
     void requested(const json& id, const std::string& method, json& params);
     void initialize(const json& id, const json& params);
     void handle(const json& id, json& params);
+    [[noreturn]] void give_up(int code, const std::string& message, const std::string& why);
     void refuse(const json& id, int code, const std::string& message, const json& data = nullptr);
     void serve(std::uint64_t generation);
     void call(const detail::Work& work);
@@ -141,8 +142,7 @@ void Serve::Parts::read() {
             if (!frame->empty()) accept(*frame);
         }
     } catch (const std::exception& broken) {
-        std::fprintf(stderr, "playhead: %s\n", broken.what());
-        ::_exit(1);
+        give_up(-32700, "the frame is not one JSON text", broken.what());
     }
     leave();
 }
@@ -151,22 +151,29 @@ void Serve::Parts::accept(const std::string& frame) {
     json message;
     try {
         message = playhead::read(frame);
-        if (!message.is_object()) throw std::invalid_argument("a frame is an object");
     } catch (const std::invalid_argument& refused) {
-        refuse(nullptr, -32700, std::string("the frame is not one JSON text: ") + refused.what());
-        return;
+        give_up(-32700, "the frame is not one JSON text", refused.what());
     }
+    if (!message.is_object()) give_up(-32600, "the frame is not a JSON-RPC 2.0 message", "it is no object");
     const auto method = message.find("method");
     const auto id = message.find("id");
     if (method == message.end()) {
         peer->answered(message);
     } else if (!method->is_string() || (id != message.end() && !id->is_string() && !id->is_number_integer())) {
-        refuse(nullptr, -32600, "the frame is not a JSON-RPC 2.0 message");
+        give_up(-32600, "the frame is not a JSON-RPC 2.0 message",
+                method->is_string() ? "an id is an integer or a string" : "the method is not a string");
     } else {
         json params = object_of(message, "params");
         if (id == message.end()) notified(method->get<std::string>(), params);
         else requested(*id, method->get<std::string>(), params);
     }
+}
+
+// Nothing can be said about a conversation that is no longer one.
+void Serve::Parts::give_up(int code, const std::string& message, const std::string& why) {
+    refuse(nullptr, code, message);
+    std::fprintf(stderr, "playhead: a frame cannot be read: %s\n", why.c_str());
+    ::_exit(1);
 }
 
 void Serve::Parts::refuse(const json& id, int code, const std::string& message, const json& data) {
@@ -276,8 +283,10 @@ void Serve::Parts::make_new(const detail::Work& work) {
         reset();
         frame = detail::result_frame(work.id, "{}");
     } catch (...) {
-        const std::string type = detail::describe(std::current_exception()).type;
-        frame = detail::error_frame(work.id, -32603, "the handlers could not be made new: " + type);
+        // What went wrong in there is for people.
+        const ErrorData error = detail::describe(std::current_exception());
+        std::fprintf(stderr, "playhead: reset: %s: %s\n", error.type.c_str(), error.message.c_str());
+        frame = detail::error_frame(work.id, -32603, "the handlers could not be made new", {{"reference", "stderr"}});
     }
     peer->reset_done(frame);
 }

@@ -91,5 +91,6 @@ int main() {
                 [] { return 1; });
         })
         .function("fraction", [](const json&, Context& ctx) { return json(ctx.respond<int>("k", [] { return 1; })); })
+        .reset([] { throw std::out_of_range("still busy"); })
         .run();
 }

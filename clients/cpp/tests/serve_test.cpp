@@ -59,6 +59,11 @@ TEST_SUITE("serve") {
         daemon.handle(3, "now_twice", "null", R"({"now":[1.5,2]})");
         CHECK(daemon.frame().at("method") == "asked");
         CHECK(daemon.output().find("and there is 1.5") != std::string::npos);
+        daemon.handle(4, "now_twice", "null", R"({"now":[1783036800000.5]})");
+        CHECK(daemon.frame().at("method") == "asked");
+        const std::string refused = daemon.output();
+        CHECK(refused.find("now() gives whole milliseconds, and there is 1783036800000.5\"") != std::string::npos);
+        CHECK(refused.find("\"ProtocolError\"") != std::string::npos);
         CHECK(daemon.end() == 0);
         CHECK(daemon.printed() == "1.234,5\n");
     }
@@ -143,12 +148,45 @@ TEST_SUITE("serve") {
         CHECK(daemon.frame().at("method") == "now");
     }
 
-    TEST_CASE("a frame that cannot be read is reported") {
+    TEST_CASE("a frame that cannot be read is told on both sides and ends the process") {
+        const std::pair<const char*, int> frames[] = {
+            {R"({"jsonrpc":"2.0",)", -32700},
+            {"\xff", -32700},
+            {"[1]", -32600},
+            {R"({"jsonrpc":"2.0","id":2.5,"method":"shutdown","params":{}})", -32600},
+        };
+        for (const auto& [line, code] : frames) {
+            Daemon daemon(PROGRAM);
+            daemon.handle(2, "now_twice", "null");
+            daemon.frame();
+            daemon.say(line);
+            const json frame = daemon.frame();
+            CHECK(frame.at("id").is_null());
+            CHECK(frame.at("error").at("code") == code);
+            CHECK_THROWS(daemon.line());
+            CHECK(daemon.printed().find("a frame cannot be read") != std::string::npos);
+            CHECK(daemon.end() == 1);
+        }
+    }
+
+    TEST_CASE("answers that nobody waits for are dropped") {
         Daemon daemon(PROGRAM);
-        daemon.say(R"({"jsonrpc":"2.0",)");
-        const json frame = daemon.frame();
-        CHECK(frame.at("id").is_null());
-        CHECK(frame.at("error").at("code") == -32700);
+        for (const char* id : {"77", "\"1\"", "null", "-1", "1000000000000000000000000000000"})
+            daemon.say(R"({"jsonrpc":"2.0","id":)" + std::string(id) + R"(,"result":1})");
+        daemon.handle(2, "now_twice", "null", R"({"now":[1,2]})");
+        daemon.frame();
+        CHECK(daemon.output() == R"({"output":[1,2]})");
+        CHECK(daemon.end() == 0);
+    }
+
+    TEST_CASE("why a reset failed is told on stderr alone") {
+        Daemon daemon(PROGRAM);
+        daemon.say(R"({"jsonrpc":"2.0","id":2,"method":"reset","params":{"constants":{}}})");
+        const json error = daemon.frame().at("error");
+        CHECK(error.at("code") == -32603);
+        CHECK(error.at("message") == "the handlers could not be made new");
+        CHECK(daemon.printed().find("out_of_range: still busy") != std::string::npos);
+        CHECK(daemon.end() == 0);
     }
 
     TEST_CASE("a carriage return before the line end is ignored") {

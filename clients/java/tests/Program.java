@@ -31,6 +31,9 @@ final class Program {
                         "k", Object.class, List.of(1, Map.of("a", Double.NaN)), () -> null))
                 .function("fraction", (event, ctx) -> ctx.respond("k", Long.class, () -> 1L))
                 .function("busy", (event, ctx) -> busy(ctx))
+                .reset(() -> {
+                    throw new IllegalStateException("still busy");
+                })
                 .run();
     }
 

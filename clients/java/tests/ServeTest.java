@@ -2,9 +2,11 @@ package tests;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -152,6 +154,16 @@ class ServeTest {
     }
 
     @Test
+    void aReadingWithAFractionIsRefusedAndNotRounded() throws Exception {
+        try (Daemon daemon = Daemon.with(Program.class)) {
+            daemon.handle(2, "now_twice", "null", "{\"now\":[1783036800000.5]}");
+            assertEquals("asked", daemon.frame().get("method"));
+            String answer = output(daemon.frame());
+            assertTrue(answer.contains("\"ProtocolError\"") && answer.contains("there is 1783036800000.5\""), answer);
+        }
+    }
+
+    @Test
     void cancelInterruptsTheProducer() throws Exception {
         try (Daemon daemon = Daemon.with(Program.class)) {
             daemon.handle(2, "busy", "null", null);
@@ -181,12 +193,46 @@ class ServeTest {
     }
 
     @Test
-    void aFrameThatCannotBeReadIsReported() throws Exception {
+    void aFrameThatCannotBeReadIsToldOnBothSidesAndEndsTheProcess() throws Exception {
+        Map<String, Long> frames = Map.of("{\"jsonrpc\":\"2.0\",", -32700L, "[1]", -32600L,
+                "{\"jsonrpc\":\"2.0\",\"id\":2.5,\"method\":\"shutdown\",\"params\":{}}", -32600L);
+        for (Map.Entry<String, Long> wanted : frames.entrySet()) {
+            try (Daemon daemon = Daemon.with(Program.class)) {
+                daemon.handle(2, "now_twice", "null", null);
+                daemon.frame();
+                daemon.say(wanted.getKey());
+                Map<?, ?> frame = daemon.frame();
+                assertTrue(frame.containsKey("id") && frame.get("id") == null);
+                assertEquals(wanted.getValue(), ((Map<?, ?>) frame.get("error")).get("code"));
+                assertNull(daemon.line());
+                assertTrue(daemon.printed().contains("a frame cannot be read"));
+                assertEquals(1, daemon.end());
+            }
+        }
+    }
+
+    @Test
+    void answersThatNobodyWaitsForAreDropped() throws Exception {
         try (Daemon daemon = Daemon.with(Program.class)) {
-            daemon.say("{\"jsonrpc\":\"2.0\",");
-            Map<?, ?> frame = daemon.frame();
-            assertTrue(frame.containsKey("id") && frame.get("id") == null);
-            assertEquals(-32700L, ((Map<?, ?>) frame.get("error")).get("code"));
+            for (String id : List.of("77", "\"1\"", "null", "-1", "1000000000000000000000000000000")) {
+                daemon.say("{\"jsonrpc\":\"2.0\",\"id\":" + id + ",\"result\":1}");
+            }
+            daemon.handle(2, "now_twice", "null", "{\"now\":[1,2]}");
+            daemon.frame();
+            assertEquals("{\"output\":[1,2]}", output(daemon.frame()));
+            assertEquals(0, daemon.end());
+        }
+    }
+
+    @Test
+    void whyAResetFailedIsToldOnStderrAlone() throws Exception {
+        try (Daemon daemon = Daemon.with(Program.class)) {
+            daemon.say("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"reset\",\"params\":{\"constants\":{}}}");
+            Map<?, ?> error = (Map<?, ?>) daemon.frame().get("error");
+            assertEquals(-32603L, error.get("code"));
+            assertEquals("the handlers could not be made new", error.get("message"));
+            assertTrue(daemon.printed().contains("IllegalStateException: still busy"));
+            assertEquals(0, daemon.end());
         }
     }
 

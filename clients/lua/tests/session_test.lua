@@ -236,6 +236,11 @@ test("an answer that nobody waits for is not kept for a later question", functio
   same(back[3].result.output, 7)
 end)
 
+test("a reading with a fraction stays as it is", function()
+  local back = play { HELLO, handle(2, 0, "now", {}), '{"jsonrpc":"2.0","id":1,"result":1783036800000.5}' }
+  same(back[3].result.output, 1783036800000.5)
+end)
+
 test("mistakes of the daemon are answered with their codes", function()
   local back, code = play {
     { id = 1, method = "handle", params = {} }, HELLO, { id = 2, method = "rewind", params = {} },

@@ -1,7 +1,7 @@
 // The handler's side of the conversation: calls one at a time, questions out, answers handed over one a turn. No I/O
 // of its own: `wire` has send(text), next() -> text that has come or null, receive() -> text (blocks), soon(run), which
-// runs it in a later turn of the event loop, and tick(run), which runs it in this one, when all promises have been seen
-// to.
+// runs it in a later turn of the event loop, tick(run), which runs it in this one, when all promises have been seen to,
+// and giveUp(why), which ends the process with 1 and says why on stderr.
 //
 // What a window gave is taken in place of asking, and what was taken is said with the next thing that has to be.
 //
@@ -232,22 +232,35 @@ export class Peer {
     let message;
     try {
       message = parse(text);
-    } catch {
-      this.#out.say(failure(null, CODE.PARSE, 'the frame is not one JSON text'));
+    } catch (error) {
+      this.giveUp(error.message);
       return null;
     }
-    if (message === null)
-      this.#out.say(failure(null, CODE.INVALID_REQUEST, 'the frame is not a JSON-RPC 2.0 message'));
+    if (message === null) this.#noMessage('it is no object with "jsonrpc": "2.0"');
     return message;
+  }
+
+  /** A frame is not one JSON text: says so, and ends. */
+  giveUp(why) {
+    this.#unreadable(CODE.PARSE, 'the frame is not one JSON text', why);
+  }
+
+  #noMessage(why) {
+    this.#unreadable(CODE.INVALID_REQUEST, 'the frame is not a JSON-RPC 2.0 message', why);
+  }
+
+  // Nothing can be said about a conversation that is no longer one.
+  #unreadable(code, text, why) {
+    this.#out.say(this.#taken() + failure(null, code, text));
+    this.#wire.giveUp(`a frame cannot be read: ${why}`);
   }
 
   #route(message) {
     if (message.method === undefined) this.#answered(message);
-    else if (typeof message.method !== 'string')
-      this.#fail(message, CODE.INVALID_REQUEST, 'the method is not a string');
+    else if (typeof message.method !== 'string') this.#noMessage('the method is not a string');
     else if (message.id === undefined) this.#notified(message);
     else if (typeof message.id !== 'string' && !Number.isInteger(message.id)) {
-      this.#out.say(failure(null, CODE.INVALID_REQUEST, 'an id is a string or an integer'));
+      this.#noMessage('an id is a string or an integer');
     } else this.#requested(message);
   }
 

@@ -24,17 +24,22 @@ export function serve(
   const end = () => process.exit(0);
   const wire = {
     send: stdio.write,
-    next: () => nextFrame(frames),
+    next: () => nextFrame(frames, unreadable),
     soon: setImmediate,
     tick: process.nextTick,
     receive() {
       for (;;) {
-        const text = nextFrame(frames);
+        const text = nextFrame(frames, unreadable);
         if (text !== null) return text;
         if (!stdio.read(frames)) end();
       }
     },
+    giveUp(why) {
+      report(why);
+      process.exit(1);
+    },
   };
+  const unreadable = (why) => peer.giveUp(why);
   const renewed = async (given) => {
     try {
       return functionsOf((await reset(given)) ?? handler);
@@ -68,14 +73,13 @@ function functionsOf(handler) {
   return functions;
 }
 
-function nextFrame(frames) {
+function nextFrame(frames, unreadable) {
   for (;;) {
     let text;
     try {
       text = frames.next();
     } catch (error) {
-      report(error.message);
-      process.exit(1);
+      unreadable(error.message);
     }
     if (text !== '' && text !== '\r') return text;
   }

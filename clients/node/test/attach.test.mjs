@@ -575,8 +575,7 @@ test('a call that has begun is dropped with a word, and nothing comes after it',
     async (recorder) => {
       const f = recorder.wrap('f', async (event, ctx) => {
         ctx.note('first');
-        await turn();
-        await turn();
+        await until(() => recorder.stats().queuedBytes === 0);
         const value = await ctx.respond('a', async () => 'x'.repeat(event));
         ctx.note('more');
         return value.length;

@@ -182,26 +182,37 @@ test('a program that calls serve itself, after it has used stdout', async () => 
   }
 });
 
-test('a frame that is no JSON is answered with -32700, and the conversation goes on', () =>
-  check(`(event) => event`, async (daemon) => {
-    daemon.raw('hello\n');
-    assert.equal((await daemon.next()).error.code, -32700);
-    daemon.raw('[]\n');
-    assert.equal((await daemon.next()).error.code, -32600);
-    assert.equal((await daemon.call(1)).output, 1);
-  }));
+const UNREADABLE = [
+  ['text that is no JSON', 'hello', -32700, /Unexpected token/],
+  ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), -32700, /invalid UTF-8 at byte 1/],
+  ['a batch', '[]', -32600, /no object/],
+  ['an id that is none', '{"jsonrpc":"2.0","id":2.5,"method":"shutdown","params":{}}', -32600, /an id/],
+];
 
-test('bytes that are not UTF-8 end the process with a message', async () => {
-  const daemon = new Daemon([HOST, handler('(event) => event')]);
-  try {
-    daemon.input.write(Buffer.from([0x22, 0xff, 0x22, 0x0a]));
-    const { code, stderr } = await daemon.exited;
-    assert.equal(code, 1);
-    assert.match(stderr, /invalid UTF-8 at byte 1/);
-  } finally {
-    daemon.kill();
+for (const [what, line, code, why] of UNREADABLE) {
+  for (const busy of [false, true]) {
+    test(`${what}, ${busy ? 'while a handler waits' : 'between calls'}: told on both sides, and the end`, async () => {
+      const daemon = new Daemon([HOST, handler('(event, ctx) => ctx.now()')]);
+      try {
+        await daemon.initialize();
+        if (busy) {
+          daemon.handle(null);
+          await daemon.next();
+        }
+        daemon.input.write(line);
+        daemon.raw('\n');
+        const { id, error } = await daemon.next();
+        assert.deepEqual([id, error.code], [null, code]);
+        assert.equal(await daemon.next(), null);
+        const end = await daemon.exited;
+        assert.equal(end.code, 1);
+        assert.match(end.stderr, why);
+      } finally {
+        daemon.kill();
+      }
+    });
   }
-});
+}
 
 function check(source, script, options, more) {
   return withHost(handler(source, more), script, options);

@@ -269,13 +269,17 @@ final class Peer
         try {
             $line = $this->frames->next() ?? $this->leave();
             $message = Message::read($line);
-            if (!$message instanceof \stdClass) {
-                throw new ProtocolError('a frame is no object');
-            }
         } catch (ProtocolError $error) {
-            // Nothing can be said about a conversation that is no longer one.
-            fwrite(STDERR, "playhead client: {$error->getMessage()}\n");
-            exit(1);
+            $this->giveUp(-32700, 'the frame is not one JSON text', $error->getMessage());
+        }
+        if (!$message instanceof \stdClass) {
+            $this->giveUp(-32600, 'the frame is not a JSON-RPC 2.0 message', 'a frame is no object');
+        }
+        if (isset($message->method) && !self::asks($message)) {
+            $this->giveUp(-32600, 'the frame is not a JSON-RPC 2.0 message', 'a method is a string, an id that or an integer');
+        }
+        if (isset($message->params) && !$message->params instanceof \stdClass) {
+            unset($message->params);
         }
         match ($message->method ?? null) {
             null => $this->takeReply($message),
@@ -283,6 +287,21 @@ final class Peer
             'withdraw' => $this->withdraw(),
             default => $this->queue->enqueue($message),
         };
+    }
+
+    private static function asks(\stdClass $message): bool
+    {
+        $id = property_exists($message, 'id') ? $message->id : 0;
+        return is_string($message->method) && (is_int($id) || is_string($id) || $id instanceof BigInteger);
+    }
+
+    /** Nothing can be said about a conversation that is no longer one. */
+    private function giveUp(int $code, string $message, string $why): never
+    {
+        $this->kept .= "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":$code,\"message\":\"$message\"}}\n";
+        $this->flush();
+        fwrite(STDERR, "playhead client: a frame cannot be read: $why\n");
+        exit(1);
     }
 
     private function takeReply(\stdClass $message): void

@@ -127,10 +127,14 @@ final class Serve
             $this->refuse($id, -32602, 'no function named ' . json_encode($name));
             return;
         }
+        if (!is_int($params->call ?? null) || !is_int($params->seq ?? null) || !property_exists($params, 'event')) {
+            $this->refuse($id, -32602, 'handle has a call, a seq and an event');
+            return;
+        }
         $window = $params->window ?? null;
         $call = new Call($params->call, $name, $params->seq, ($window->produce ?? false) === true);
         $this->peer->open($call, $window);
-        $this->peer->answer($id, 'result', $this->outcome($call, $function, $params->event ?? null), $call);
+        $this->peer->answer($id, 'result', $this->outcome($call, $function, $params->event), $call);
     }
 
     private function outcome(Call $call, callable $function, mixed $event): string

@@ -67,7 +67,12 @@ final class Daemon
 
     public function say(array $message): void
     {
-        fwrite($this->pipes[0], json_encode(['jsonrpc' => '2.0', ...$message]) . "\n");
+        $this->raw(json_encode(['jsonrpc' => '2.0', ...$message]));
+    }
+
+    public function raw(string $line): void
+    {
+        fwrite($this->pipes[0], "$line\n");
     }
 
     /** The next line of the handler, as it came. */

@@ -238,6 +238,58 @@ final class ServingTest extends TestCase
         self::assertSame('exhausted', $daemon->answer()->output);
     }
 
+    /** @dataProvider unreadable */
+    public function testAFrameThatCannotBeReadIsToldOnBothSidesAndEndsTheProcess(string $line, int $code): void
+    {
+        $daemon = $this->hosting('return fn($event, $ctx) => $ctx->now();');
+        $daemon->handle();
+        $daemon->line();
+        $daemon->raw($line);
+        $told = $daemon->message();
+        self::assertSame([null, $code], [$told->id, $told->error->code]);
+        [$said, $status, $printed] = $daemon->finish();
+        self::assertSame(['', 1], [$said, $status]);
+        self::assertStringContainsString('a frame cannot be read', $printed);
+    }
+
+    public static function unreadable(): array
+    {
+        return [
+            ['what?', -32700],
+            ["\xff", -32700],
+            ['[1]', -32600],
+            ['{"jsonrpc":"2.0","id":2.5,"method":"shutdown","params":{}}', -32600],
+        ];
+    }
+
+    public function testAReadingWithAFractionStaysAsItIs(): void
+    {
+        $daemon = $this->hosting('return fn($event, $ctx) => $ctx->now();');
+        $daemon->handle();
+        $daemon->reply(1783036800000.5);
+        self::assertSame('{"jsonrpc":"2.0","id":2,"result":{"output":1783036800000.5}}', $daemon->line());
+    }
+
+    public function testAHandleThatLacksSomethingIsRefused(): void
+    {
+        $daemon = $this->hosting('return fn() => 1;');
+        $lacking = ['{}', '[1]', '{"fn":"handler"}', '{"call":0,"seq":0,"event":1}', '{"fn":"handler","call":0,"event":1}'];
+        foreach ($lacking as $params) {
+            $daemon->raw("{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"handle\",\"params\":$params}");
+            self::assertSame(-32602, $daemon->message()->error->code);
+        }
+    }
+
+    public function testWhyAResetFailedIsToldOnStderrAlone(): void
+    {
+        $daemon = $this->hosting('$reset = fn() => throw new RuntimeException("still busy");
+            return fn() => 1;', ['reset' => true]);
+        $daemon->request('reset', ['constants' => []]);
+        $error = $daemon->message()->error;
+        self::assertSame([-32603, 'reset failed'], [$error->code, $error->message]);
+        self::assertStringContainsString('still busy', $daemon->finish()[2]);
+    }
+
     public function testAnOutputLargerThanAFrameIsAnError(): void
     {
         $daemon = $this->hosting('return fn() => str_repeat("x", 64 << 20);');

@@ -339,12 +339,11 @@ class Connection:
                         continue
                     ident = message.get("id")
                     waiter = self.waiting.pop(ident, None) if type(ident) is int else None
-                    if waiter is not None:
+                    if waiter is not None:  # Else nobody waits for it (any more).
                         waiter.arrive(message)
                         if waiter.bell is not None:
                             waiter.wake()
-                        continue
-                    return f"a reply to a question that was not asked: id {ident!r}"
+                    continue
                 if frame.strip():
                     return f"not a message: {frame[:200]!r}"
         except (ValueError, errors.LimitExceeded) as error:

@@ -27,6 +27,9 @@ PROTOCOL_VERSION = 1
 THREADS_LIMIT_S = 1.0
 # How often is looked whether there have been events enough for a faster reader.
 _LOOK_EVERY = 300
+# Why a frame that is JSON is no message.
+_NO_ID = "an id is an integer or a string"
+_NO_METHOD = "a method is a string"
 
 
 def serve(
@@ -158,7 +161,9 @@ class Session:
             return None
         ident = message["id"]
         if type(ident) not in (int, str):
-            return refusal(None, -32600, "an id is an integer or a string")
+            raise ValueError(_NO_ID)  # To the connection a frame that cannot be read, as any other.
+        if type(method) is not str:
+            raise ValueError(_NO_METHOD)
         if method == "initialize":
             return self._initialize(ident, params)
         if not self._initialized:
@@ -208,11 +213,8 @@ class Session:
             return "handle needs an integer: call"
         if "event" not in params:
             return "handle needs an event"
-        fn = params["fn"] if "fn" in params else self._only()
+        fn = params.get("fn")
         return None if type(fn) is str and fn in self.functions else f"no such function: {fn}"
-
-    def _only(self) -> Optional[str]:
-        return next(iter(self.functions)) if len(self.functions) == 1 else None
 
     def _cancel(self, number: Any) -> None:
         current = self._current
@@ -227,7 +229,7 @@ class Session:
             return
         params, feed = request["params"], self._feed
         number: int = params["call"]
-        fn: str = params["fn"] if "fn" in params else next(iter(self.functions))
+        fn: str = params["fn"]
         call = self._current = Call(self._connection, number, fn, params.get("seq", number), self.revivers, feed)
         if "window" in params and feed is not NOTHING:  # One that was not agreed on is as any unknown member.
             window = params["window"]
@@ -370,7 +372,7 @@ def serve_over(session: Session, in_fd: int, out_fd: int) -> None:
     """Run the session over two descriptors that are its own. The process ends where their input does."""
     connection = Connection.over_pipes(in_fd, out_fd)
     connection.on_end = _leave
-    connection.on_fault = _leave_with_fault
+    connection.on_fault = lambda text: _give_up(connection, text)
     # A forked child must neither speak for the handler nor keep the daemon's pipe open.
     os.register_at_fork(after_in_child=lambda: _close(in_fd, out_fd))
     try:
@@ -387,6 +389,18 @@ def _leave() -> None:
     # Wherever the end shows: while a handler waits for an answer, on any thread, with others still running. So not by
     # an exception, which a handler could catch, and not through the interpreter's own end, which waits for threads.
     _exit(0)
+
+
+def _give_up(connection: Connection, text: str) -> None:
+    """Leave because of a frame that cannot be read, and say so on both sides."""
+    code, said = -32600, "the frame is not a JSON-RPC 2.0 message"
+    if text.startswith("not a frame: ") and not text.endswith((_NO_ID, _NO_METHOD)):
+        code, said = -32700, "the frame is not one JSON text"
+    # Whoever reads may be in the middle of writing a frame: then nothing more can be said.
+    if not connection.busy and connection.lock.acquire(blocking=False):
+        connection.outbox.append(refusal(None, code, said))
+        connection.write(b"".join(connection.outbox))
+    _leave_with_fault(text)
 
 
 def _leave_with_fault(text: str) -> None:

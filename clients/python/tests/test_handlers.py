@@ -606,6 +606,8 @@ REQUESTS = {
     "an unknown function": ("handle", {"call": 0, "fn": "other", "event": 1, "seq": 0}, -32602),
     "no call": ("handle", {"fn": "handler", "event": 1}, -32602),
     "no event": ("handle", {"fn": "handler", "call": 1}, -32602),
+    "no function": ("handle", {"call": 1, "event": 1, "seq": 1}, -32602),
+    "a function that is no name": ("handle", {"call": 1, "fn": None, "event": 1, "seq": 1}, -32602),
     "a second greeting": ("initialize", {"protocol": 1}, -32600),
 }
 
@@ -629,7 +631,7 @@ def test_unknown_members_and_notifications_are_ignored_and_an_id_comes_back_as_i
     daemon = start("def handler(event, ctx): return event")
     daemon.send(
         {"method": "no.such", "params": {}},
-        {"id": "1", "method": "handle", "params": {"call": 1, "event": 10**30, "new": 1}, "more": 2},
+        {"id": "1", "method": "handle", "params": {"call": 1, "fn": "handler", "event": 10**30, "new": 1}, "more": 2},
         {"id": 1, "method": "shutdown", "params": {}},
     )
     # shutdown need not wait for its turn, so the two may come in either order.
@@ -639,15 +641,53 @@ def test_unknown_members_and_notifications_are_ignored_and_an_id_comes_back_as_i
     assert daemon.end() == (0, "")
 
 
-@pytest.mark.parametrize("line", [b"what?\n", b"[1]\n", b'{"id":77,"result":1}\n', b"\xff\n"])
-def test_a_daemon_that_breaks_the_protocol_is_left_with_a_word(start, line):
-    daemon = start("def handler(event, ctx): pass")
-    daemon.process.stdin.write(line)
+UNREADABLE = {
+    "no JSON": (b"what?", -32700),
+    "no UTF-8": (b"\xff", -32700),
+    "a batch": (b"[1]", -32600),
+    "a method that is none": (b'{"jsonrpc":"2.0","id":2,"method":5,"params":{}}', -32600),
+    "an id that is none": (b'{"jsonrpc":"2.0","id":2.5,"method":"shutdown","params":{}}', -32600),
+}
+
+
+@pytest.mark.parametrize(("line", "code"), UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "while a handler waits"])
+def test_a_frame_that_cannot_be_read_is_told_on_both_sides_and_ends_the_process(start, line, code, busy):
+    daemon = start("def handler(event, ctx): return ctx.now()")
+    if busy:
+        daemon.handle(7, None)
+        daemon.read()
+    daemon.process.stdin.write(line + b"\n")
     daemon.process.stdin.flush()
+    told = daemon.read()
+    assert (told["id"], told["error"]["code"]) == (None, code)
     assert daemon.process.stdout.read() == b""
     status, err = daemon.end()
     assert status == 1
     assert "broke the protocol" in err
+
+
+@pytest.mark.parametrize("ident", [77, 0, -1, "1", 2.5, None])
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "while a handler waits"])
+def test_an_answer_that_nobody_waits_for_is_dropped(start, ident, busy):
+    daemon = start("def handler(event, ctx): return ctx.now()")
+    if not busy:
+        daemon.send({"id": ident, "result": 1})
+    daemon.handle(7, None)
+    question = daemon.read()
+    if busy:
+        daemon.send({"id": ident, "result": 1})
+    daemon.answer(question, 3)
+    assert daemon.read()["result"] == {"output": 3}
+    daemon.answer(question, 4)
+    assert daemon.end() == (0, "")
+
+
+def test_a_reading_with_a_fraction_stays_as_it_is(start):
+    daemon = start("def handler(event, ctx): return ctx.now()")
+    assert daemon.run(0, None, lambda daemon, asked: daemon.answer(asked, 1783036800000.5))[0] == {
+        "output": 1783036800000.5
+    }
 
 
 def test_deep_values_pass_both_ways(start):

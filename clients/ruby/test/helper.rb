@@ -48,7 +48,11 @@ class Daemon
   end
 
   def say(message)
-    @in.write("#{JSON.generate({ jsonrpc: "2.0", **message })}\n")
+    raw(JSON.generate({ jsonrpc: "2.0", **message }))
+  end
+
+  def raw(line)
+    @in.write("#{line}\n")
     @in.flush
   end
 

@@ -215,6 +215,55 @@ class ServingTest < Minitest::Test
     end
   end
 
+  UNREADABLE = {
+    "what?" => -32_700,
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}" => -32_700,
+    "[1]" => -32_600,
+    '{"jsonrpc":"2.0","id":2.5,"method":"shutdown","params":{}}' => -32_600
+  }.freeze
+
+  def test_a_frame_that_cannot_be_read_is_told_on_both_sides_and_ends_the_process
+    UNREADABLE.each do |line, code|
+      hosting("def handler(event, ctx) = ctx.now") do |daemon|
+        daemon.handle
+        daemon.line
+        daemon.raw(line)
+        told = daemon.message
+        assert_equal [true, nil, code], [told.key?("id"), told["id"], told["error"]["code"]]
+        said, status, printed = daemon.finish
+        assert_equal ["", 1], [said, status]
+        assert_includes printed, "a frame cannot be read"
+      end
+    end
+  end
+
+  def test_a_reading_with_a_fraction_stays_as_it_is
+    hosting("def handler(event, ctx) = ctx.now") do |daemon|
+      daemon.handle
+      daemon.reply(1_783_036_800_000.5)
+      assert_equal '{"jsonrpc":"2.0","id":2,"result":{"output":1783036800000.5}}', daemon.line
+    end
+  end
+
+  def test_a_handle_that_lacks_something_is_refused
+    hosting("def handler(event, ctx) = 1") do |daemon|
+      [{}, [1], { fn: "handler" }, { call: 0, seq: 0, event: 1 }, { fn: "handler", call: 0, event: 1 }].each do |params|
+        daemon.request("handle", params)
+        assert_equal(-32_602, daemon.message["error"]["code"])
+      end
+    end
+  end
+
+  def test_why_a_reset_failed_is_told_on_stderr_alone
+    source = "def handler(event, ctx) = 1\ndef reset(constants) = raise(IOError, 'still busy')"
+    hosting(source, capabilities: { reset: true }) do |daemon|
+      daemon.request("reset", { constants: {} })
+      error = daemon.message["error"]
+      assert_equal [-32_603, "reset failed"], error.values_at("code", "message")
+      assert_includes daemon.finish.last, "still busy (IOError)"
+    end
+  end
+
   def test_an_output_larger_than_a_frame_is_an_error
     hosting("def handler(event, ctx) = 'x' * (64 << 20)") do |daemon|
       daemon.handle

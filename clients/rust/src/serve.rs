@@ -17,6 +17,9 @@ use crate::peer::{Handle, Peer, Request, State, Work};
 use crate::turns::{caught, this_thread, Call, CANCELLED, ROOM};
 
 const PROTOCOL_VERSION: i64 = 1;
+// Why a frame is no message, as the daemon is told.
+const UNREADABLE: i64 = -32700;
+const NO_MESSAGE: i64 = -32600;
 const STACK_BYTES: usize = 64 << 20; // For values of 1000 levels; it is taken only as far as it is used.
 
 type Function = Box<dyn Fn(&Context, &str) -> Result<String, Error> + Send + Sync>;
@@ -111,15 +114,21 @@ impl Server {
         serving.hire();
         let mut frames = Frames::new(input);
         loop {
-            let fault = match frames.next_frame() {
+            let (code, fault) = match frames.next_frame() {
                 Ok(None) => ended(0),
                 Ok(Some("")) => continue,
                 Ok(Some(frame)) => match serving.take(frame) {
                     Ok(()) => continue,
-                    Err(error) => format!("not a message: {frame:.200}: {error}"),
+                    Err((code, error)) => (code, format!("not a message: {frame:.200}: {error}")),
                 },
-                Err(error) => error.to_string(),
+                Err(error) => (UNREADABLE, error.to_string()),
             };
+            // Nothing can be said about a conversation that is no longer one.
+            let said = match code {
+                UNREADABLE => "the frame is not one JSON text",
+                _ => "the frame is not a JSON-RPC 2.0 message",
+            };
+            serving.peer.lock().send(&refusal("null", code, said, ""));
             eprintln!("playhead: the daemon broke the protocol: {fault}");
             ended(1)
         }
@@ -242,8 +251,13 @@ impl Serving {
     }
 
     /// Take in a frame: what can be said at once is said, what has its turn goes to the inbox.
-    fn take(self: &Arc<Self>, text: &str) -> Result<(), serde_json::Error> {
-        let frame: Frame = borrowed(text)?;
+    /// Where it is no message: the code to tell, and why.
+    fn take(self: &Arc<Self>, text: &str) -> Result<(), (i64, String)> {
+        let frame: Frame = borrowed(text)
+            .map_err(|error| (if error.is_data() { NO_MESSAGE } else { UNREADABLE }, error.to_string()))?;
+        if text.trim_start().starts_with('[') {
+            return Err((NO_MESSAGE, "it is no object".to_string())); // Of the members, in their order, to serde.
+        }
         let params = frame.params.map_or("{}", |params| params.get());
         let id = frame.id.map(|id| id.get());
         let mut peer = self.peer.lock();
@@ -275,8 +289,7 @@ impl Serving {
             return Ok(());
         };
         if !id.starts_with('"') && id.parse::<i64>().is_err() {
-            peer.send(&refusal("null", -32600, "an id is an integer or a string", ""));
-            return Ok(());
+            return Err((NO_MESSAGE, "an id is an integer or a string".to_string()));
         }
         let answer = match method.as_ref() {
             "initialize" => self.initialize(&mut peer, id, params),

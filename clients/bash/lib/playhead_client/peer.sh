@@ -32,10 +32,10 @@ _playhead_handle_re='^\{"jsonrpc":"2\.0","id":([0-9]+),"method":"handle","params
 _playhead_seq_re='^,"seq":([0-9]+)\}\}$'
 _playhead_id_re='^(-?(0|[1-9][0-9]*)|".*")$'
 
-# Nothing can be said about a conversation that is no longer one.
+# _playhead_give_up WHY [MESSAGE CODE]: nothing can be said about a conversation that is no longer one.
 _playhead_give_up() {
-  json.quote "the frame is not one JSON text: $1"
-  _playhead_send "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":$REPLY}}"
+  json.quote "${2-the frame is not one JSON text}: $1"
+  _playhead_send "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":${3--32700},\"message\":$REPLY}}"
   printf 'playhead: a frame cannot be read: %s\n' "$1" >&2
   exit 1
 }
@@ -63,7 +63,13 @@ _playhead_cut() {
   _playhead_params=${_playhead_member['"params"']-}
   _playhead_result=${_playhead_member['"result"']-}
   _playhead_reply_error=${_playhead_member['"error"']-}
-  [[ -z $_playhead_id || $_playhead_id =~ $_playhead_id_re ]] || _playhead_id=
+  if [[ -n $_playhead_method && $_playhead_method != '"'* ]]; then
+    _playhead_give_up 'the method is not a string' 'the frame is not a JSON-RPC 2.0 message' -32600
+  elif [[ -n $_playhead_id && ! $_playhead_id =~ $_playhead_id_re ]]; then
+    # Nobody waits for an answer with such an id.
+    [[ -n $_playhead_method ]] || { _playhead_id='' && return; }
+    _playhead_give_up 'an id is an integer or a string' 'the frame is not a JSON-RPC 2.0 message' -32600
+  fi
 }
 
 # Reads and takes in one frame.

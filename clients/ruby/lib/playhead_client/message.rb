@@ -24,6 +24,7 @@ module PlayheadClient
     # The value of one JSON text in UTF-8.
     def read(text)
       text.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
+      raise ProtocolError, "not JSON: not UTF-8" unless text.valid_encoding?
       return Reader.new(text).read if text.include?("\\ud") || text.include?("\\uD")
 
       JSON.parse(text, READ)

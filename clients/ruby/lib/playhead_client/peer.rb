@@ -265,6 +265,8 @@ module PlayheadClient
           @mutex.lock
         end
         line ? take_in(line) : leave
+      rescue ProtocolError => e
+        give_up(-32_700, "the frame is not one JSON text", e.message)
       ensure
         @reading = false
         @news.broadcast if @asleep.positive?
@@ -280,18 +282,33 @@ module PlayheadClient
 
     def take_in(line)
       message = Message.read(line)
-      raise ProtocolError, "a frame is no object" unless message.is_a?(Hash)
+      return give_up(-32_600, NO_MESSAGE, "a frame is no object") unless message.is_a?(Hash)
+      return give_up(-32_600, NO_MESSAGE, "a method is a string, an id that or an integer") unless message?(message)
 
+      message.delete("params") unless message["params"].is_a?(Hash)
       case message["method"]
       when nil then take_reply(message)
       when "cancel" then cancel(message.dig("params", "call"))
       when "withdraw" then withdraw
       else @queue << message
       end
-    rescue ProtocolError => e
-      # Nothing can be said about a conversation that is no longer one.
-      warn "playhead_client: #{e.message}"
+    end
+    NO_MESSAGE = "the frame is not a JSON-RPC 2.0 message"
+    private_constant :NO_MESSAGE
+
+    def message?(message)
+      method = message["method"]
+      return true if method.nil?
+
+      id = message.fetch("id", 0)
+      method.is_a?(String) && (id.is_a?(Integer) || id.is_a?(String))
+    end
+
+    # Nothing can be said about a conversation that is no longer one.
+    def give_up(code, message, why)
+      @kept << "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":#{code},\"message\":\"#{message}\"}}\n"
       flush
+      warn "playhead_client: a frame cannot be read: #{why}"
       exit!(1)
     end
 

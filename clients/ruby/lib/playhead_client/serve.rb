@@ -116,6 +116,10 @@ module PlayheadClient
       function = @functions[params["fn"]]
       return refuse(id, -32_602, "no function named #{params["fn"]}") unless function
 
+      unless params["call"].is_a?(Integer) && params["seq"].is_a?(Integer) && params.key?("event")
+        return refuse(id, -32_602, "handle has a call, a seq and an event")
+      end
+
       window = params["window"]
       call = Call.new(params["call"], params["fn"], params["seq"], window ? window["produce"] == true : false)
       @peer.open(call, window)

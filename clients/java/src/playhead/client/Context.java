@@ -1,5 +1,6 @@
 package playhead.client;
 
+import java.math.BigDecimal;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -60,7 +61,12 @@ public final class Context {
     /** Milliseconds since the Unix epoch. */
     public long now() {
         if (Peer.isLive()) return System.currentTimeMillis();
-        return Types.to(Long.class, peer.ask(call, "now", rest(), true));
+        Object taped = peer.ask(call, "now", rest(), true);
+        if (taped instanceof Double at && at != Math.rint(at)) {
+            String digits = new BigDecimal(at.toString()).toPlainString();
+            throw new ProtocolError("now() gives whole milliseconds, and there is " + digits);
+        }
+        return Types.to(Long.class, taped);
     }
 
     /** Milliseconds of a clock that never goes back. */

@@ -1,17 +1,10 @@
 package playhead.client;
 
 import java.util.Arrays;
-import java.util.Map;
 
-/** The frames that are written, compact and in this order of members, each with its LF; and those that are read. */
+/** The frames that are written, compact and in this order of members, each with its LF. */
 final class Message {
     private Message() {}
-
-    /** A frame that has been read. */
-    static Map<?, ?> read(byte[] frame) {
-        if (Json.read(frame) instanceof Map<?, ?> message) return message;
-        throw new IllegalArgumentException("a frame is an object");
-    }
 
     /** `rest` are the params behind `call` and `ask`, each with a comma before it. */
     static byte[] ask(long id, String method, long call, long ask, byte[] rest) {

@@ -129,6 +129,8 @@ public final class Serve {
             }
         } catch (IOException gone) {
             // As good as the end of input.
+        } catch (LimitExceeded broken) {
+            giveUp(-32700, "the frame is not one JSON text", broken.getMessage());
         } catch (Throwable broken) {
             broken.printStackTrace();
             Runtime.getRuntime().halt(1);
@@ -137,11 +139,15 @@ public final class Serve {
     }
 
     private void accept(byte[] frame) {
-        Map<?, ?> message;
+        Object read;
         try {
-            message = Message.read(frame);
+            read = Json.read(frame);
         } catch (IllegalArgumentException refused) {
-            peer.reply(Message.error(null, -32700, "the frame is not one JSON text: " + refused.getMessage(), null));
+            giveUp(-32700, "the frame is not one JSON text", refused.getMessage());
+            return;
+        }
+        if (!(read instanceof Map<?, ?> message)) {
+            giveUp(-32600, "the frame is not a JSON-RPC 2.0 message", "it is no object");
             return;
         }
         Object id = message.get("id");
@@ -149,12 +155,21 @@ public final class Serve {
             peer.answered(message);
         } else if (!(message.get("method") instanceof String method)
                 || message.containsKey("id") && !(id instanceof String || id instanceof Long)) {
-            peer.reply(Message.error(null, -32600, "the frame is not a JSON-RPC 2.0 message", null));
+            giveUp(-32600, "the frame is not a JSON-RPC 2.0 message",
+                    "the method is a string, and an id an integer or a string");
         } else {
             Map<?, ?> params = message.get("params") instanceof Map<?, ?> map ? map : Map.of();
             if (id == null) notified(method, params);
             else requested(id, method, params);
         }
+    }
+
+    // Nothing can be said about a conversation that is no longer one.
+    private void giveUp(int code, String message, String why) {
+        peer.reply(Message.error(null, code, message, null));
+        System.err.println("playhead: a frame cannot be read: " + why);
+        System.err.flush();
+        Runtime.getRuntime().halt(1);
     }
 
     private void notified(String method, Map<?, ?> params) {
@@ -252,8 +267,11 @@ public final class Serve {
             reset.run();
             frame = Message.result(work.id, Json.write(Map.of()));
         } catch (Throwable error) {
-            String why = "the handlers could not be made new: " + Errors.describe(error).type();
-            frame = Message.error(work.id, -32603, why, null);
+            // What went wrong in there is for people.
+            System.err.print("playhead: reset: ");
+            error.printStackTrace();
+            frame = Message.error(work.id, -32603, "the handlers could not be made new",
+                    Json.object("reference", "stderr"));
         }
         peer.resetDone(frame);
     }
