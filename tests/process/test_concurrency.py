@@ -41,9 +41,7 @@ def test_a_hundred_replays_are_the_same(playhead, tmp_path, handler, scenario):
         ended = run.wait()
         assert ended.status == 0, ended.stdout
 
-    verified = playhead(
-        "verify", *outs, "--json", "--runs", str(RUNS), "--env", "JITTER=1", *chosen, limit_s=120
-    )
+    verified = playhead("verify", *outs, "--json", "--runs", str(RUNS), "--env", "JITTER=1", *chosen, limit_s=120)
     for result in verified.json["results"]:
         warnings = [text for text in result["warnings"] if scenario != "ask_after_end" or "no open call" not in text]
         assert (result.get("divergence"), warnings, result["ok"]) == (None, [], True), result

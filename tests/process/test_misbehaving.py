@@ -134,9 +134,7 @@ def around(do: str) -> list[Any]:
 def test_a_fault_is_told_with_its_event_call_and_reason(playhead, tape, tmp_path, request, language, kind, do, says):
     timeout = ["--timeout", IMPATIENT if kind == "timeout" else PATIENT]
     out = tmp_path / "out" / "new.json"
-    recording = playhead.start(
-        "record", scenario(tmp_path, *around(do)), "-o", out, "--json", *timeout, *RAW[language]
-    )
+    recording = playhead.start("record", scenario(tmp_path, *around(do)), "-o", out, "--json", *timeout, *RAW[language])
     if kind == "timeout":
         # With answers enough for those that ask while they do not answer.
         path = tape(around(do), ["done"] * 3, clock=list(range(200_000)) if do == "ask_without_reading" else [])
@@ -397,9 +395,7 @@ def test_handler_code_that_does_not_answer_is_told_with_its_event(playhead, tape
     timeout = ["--timeout", IMPATIENT if kind == "timeout" else PATIENT]
     out = tmp_path / "out.json"
     verifying = playhead.start("verify", tape(events, ["done"] * 3), "--json", *timeout, *HOSTED[language])
-    recording = playhead.start(
-        "record", scenario(tmp_path, *events), "-o", out, "--json", *timeout, *HOSTED[language]
-    )
+    recording = playhead.start("record", scenario(tmp_path, *events), "-o", out, "--json", *timeout, *HOSTED[language])
     verified, recorded = verifying.wait(), recording.wait()
     found, error = result_of(verified)["divergence"], recorded.json["error"]
     assert (verified.status, found["kind"], found["seq"]) == (1, kind, 1)
