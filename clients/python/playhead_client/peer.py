@@ -26,9 +26,10 @@ from .message import loads
 Message = Dict[str, Any]
 Bell = Any  # threading.Lock is a class from 3.13 on, and a function before.
 READ_BYTES = 1 << 14  # A read allocates what it may take, and most frames are small.
-# What is held back to be written with what comes next: for no longer than that, and no more.
+# What is held back to be written with what comes next: for no longer than that, and no more. With much more the two
+# ends would take turns, where each could have a core.
 HELD_S = 0.005
-HELD_BYTES = 1 << 14
+HELD_BYTES = 1 << 10
 
 
 class Waiter:
