@@ -410,13 +410,19 @@ def test_every_vector_is_read_the_same_by_both(path: Path) -> None:
 def alike(count: int) -> list[TapeCall]:
     """Calls of which most ask the same."""
     plain = plain_session(*range(count))
-    shapes = [plain[0].asks[:2], (), plain[0].asks[:1] * 3, plain[0].asks]
     return [
-        replace(call, asks=shapes[seq // 5 % len(shapes)])
+        replace(call, asks=asked(seq // 5 % 4, seq))
         if seq % 17
         else replace(call, outcome=Raised({"type": "E", "message": "no"}))
         for seq, call in enumerate(plain)
     ]
+
+
+def asked(shape: int, seq: int) -> tuple[Ask, ...]:
+    """Questions of one of four shapes; no answer is another one's."""
+    readings = [Ask("now", value=10 * seq + place) for place in range(3)]
+    answer = Ask("respond", key="k", args=[1], value={"n": seq})
+    return [(readings[0], Ask("random", value=seq / 1000)), (), tuple(readings), (answer, readings[0], answer)][shape]
 
 
 @pytest.mark.parametrize("size", [16, 100, 1000, 65536])
