@@ -155,13 +155,19 @@ def handler(event, ctx):
     assert lines(daemon, idents[2])[-1]["result"] == {"output": 2}
 
 
-def test_answers_of_a_replay_that_were_held_back_are_written_before_the_process_ends(windows):
-    daemon = windows("""
+def test_answers_of_a_replay_that_were_held_back_are_written_before_the_process_ends(windows, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    daemon = windows(f"""
 import sys
 def handler(event, ctx):
-    return sys.exit(3) if event else ctx.now()
+    if event == 0:
+        open({str(gate)!r}).read()
+    return sys.exit(3) if event == 3 else ctx.now()
 """)
-    idents = [daemon.handle(n, n == 9, window={"now": [n]}) for n in range(10)]
+    # While the first one waits the others come in, so that there is something to hold back for.
+    idents = [daemon.handle(n, n, window={"now": [n]}) for n in range(4)]
+    gate.write_text("")
     for n, ident in enumerate(idents[:-1]):
         assert lines(daemon, ident)[-1]["result"] == {"output": n}
     assert daemon.end()[0] == 3
