@@ -26,7 +26,7 @@ from playhead.runtime.ahead import Disagreement, Pace, can_be_ahead, verify_ahea
 from playhead.runtime.garbage import collected_rarely
 from playhead.runtime.launcher import HandlerOptions, Launcher
 from playhead.runtime.loop import Faulted, Handler
-from playhead.runtime.pinning import on_core, one_core, unhurried
+from playhead.runtime.pinning import apart, on_core, one_core, unhurried
 from playhead.runtime.policies import policy_of_tape
 from playhead.runtime.runs import Progress, choose_function, replay_run, verify_run
 from playhead.runtime.store import reading, reading_sidecar, spool_beside
@@ -35,6 +35,9 @@ from playhead.session.handler import SessionOptions
 from playhead.tape.model import Outcome
 from playhead.tape.opening import Tape, is_tape_log
 from playhead.tape.recording_reader import RecordingReader
+
+# Fewer calls are over before another core would have been worth waking.
+MANY_CALLS = 300
 
 
 def no_progress(_: int) -> None:
@@ -107,7 +110,7 @@ class Daemon:
                 function = function_of(handler, info)
                 if windows and first is None and info.has("window"):
                     finish = partial(self.finish, caller)
-                    with unhurried():
+                    with unhurried(), _spread(caller, tape.call_count):
                         ahead = verify_ahead(tape, caller, function, options, report, finish, self.pace)
                     if isinstance(ahead, Disagreement):
                         first = ahead
@@ -170,6 +173,11 @@ class Daemon:
                 yield handler, info
         finally:
             handler.close()
+
+
+def _spread(caller: Handler, calls: int) -> contextlib.AbstractContextManager[None]:
+    """While so many calls are sent ahead, daemon and handler are not kept on one core."""
+    return apart(caller.pid) if calls >= MANY_CALLS else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

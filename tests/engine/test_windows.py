@@ -24,9 +24,9 @@ from playhead.engine.windows import (
     Supply,
     TapedFeed,
     Took,
+    given_to,
     shortened,
     window_of,
-    windows_of,
 )
 from playhead.errors import DeterminismError
 from playhead.tape.model import Ask, Plain, PlainRun, Returned, TapeCall, plain_call
@@ -203,13 +203,14 @@ def check_run(asks: list[Ask]) -> None:
     )
     window = window_of(run.call(1))
     assert window is not None
-    given = windows_of(run)
+    given = given_to(run)
     if given is None:
         # Which answer is the next may depend on what is asked: then each call is looked at.
         assert max(Counter(key for kind, key in plain.shape if kind == "respond").values()) > 1
         return
-    assert [json.loads(text or b"{}") for text in given[0]] == [window.lanes] * 2
-    assert given[1] == window.report
+    texts = [given.window % row for row in zip(*given.values, strict=True)] if given.values else [given.window] * 2
+    assert [json.loads(text or b"{}") for text in texts] == [window.lanes] * 2
+    assert given.report == window.report
 
 
 @pytest.mark.parametrize("asks", [case[1] for case in PLAIN], ids=[case[0] for case in PLAIN])

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import playhead.daemon
+import playhead.runtime.ahead
 import playhead.session.handler
 from playhead import recorder
 from playhead.canonical import canonical_hash
@@ -104,6 +105,12 @@ def both_ways(daemon: Daemon, path: Path, rules: VerifyOptions | None = None, **
         ASKED[asked] = verified(daemon, path, handler(windows=False, **options), rules)
     assert found == ASKED[asked]
     return found
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, frame_bytes: int) -> None:
+    """No frame may be longer than that."""
+    monkeypatch.setattr(playhead.session.handler, "FRAME_BYTES", frame_bytes)
+    monkeypatch.setattr(playhead.runtime.ahead, "MOST_BYTES", frame_bytes // 4)
 
 
 # Verdicts by asking: they do not depend on the pace.
@@ -698,7 +705,7 @@ def test_an_event_that_cannot_be_sent_is_no_news_if_one_before_it_fails(
 ) -> None:
     events = [{"asks": PLAIN, "n": "x" * 500 if n == 6 else n} for n in range(8)]
     recorded(daemon, events, tmp_path / "large.json", handler(windows=False))
-    monkeypatch.setattr(playhead.session.handler, "FRAME_BYTES", 400)
+    limit(monkeypatch, 400)
     assert "event 6 makes a frame of" in both_ways(daemon, tmp_path / "large.json")["error"]["message"]
     found = both_ways(daemon, tmp_path / "large.json", env={"LIE": {"lie": "exit", "at": 2, "always": True}})
     assert (found["divergence"]["kind"], found["divergence"]["seq"]) == ("crash", 2)
@@ -755,13 +762,13 @@ def test_a_scenario_that_ends_in_nonsense_is_recorded_as_far_as_by_asking(daemon
 def test_answers_too_large_for_one_frame_are_asked_for(
     daemon: Daemon, tapes: dict[str, Path], ahead: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(playhead.session.handler, "FRAME_BYTES", 360)
+    limit(monkeypatch, 360)
     assert both_ways(daemon, tapes["plain.json"])["ok"]
     assert [type(one) for one in ahead] == [Verdict]
     assert recorded(daemon, [{"asks": PLAIN, "n": n} for n in range(8)], tmp_path / "plain.json", handler()) == (
         tapes["plain.json"].read_bytes()
     )
-    monkeypatch.setattr(playhead.session.handler, "FRAME_BYTES", 100)
+    limit(monkeypatch, 100)
     for windows in (True, False):
         found = verified(daemon, tapes["plain.json"], handler(windows=windows))
         assert found["error"]["message"] == "event 0 makes a frame of 176 bytes; the limit is 100"

@@ -10,7 +10,7 @@ import pytest
 
 from playhead.runtime.guard import Guard
 from playhead.runtime.launcher import HandlerOptions
-from playhead.runtime.pinning import on_core, one_core, unhurried
+from playhead.runtime.pinning import apart, on_core, one_core, unhurried
 from playhead.runtime.process import Process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are kept on a core on Linux alone")
@@ -64,6 +64,41 @@ def test_a_handler_is_born_on_its_core_unless_told_otherwise(pin, monkeypatch):
     allowed = sorted(os.sched_getaffinity(0))
     assert printed is not None
     assert printed.decode().strip() == (f"[{options.launch().core}]" if pin else str(allowed))
+
+
+THREADS = """
+import sys, threading
+for _ in range(2):
+    threading.Thread(target=sys.stdin.read).start()
+print(flush=True)
+"""
+
+
+def test_two_that_both_have_work_use_all_cores_for_as_long(monkeypatch):
+    idle(monkeypatch)
+    allowed = os.sched_getaffinity(0)
+    options = HandlerOptions(command=(sys.executable, "-c", THREADS))
+    guard = Guard()
+    process = Process(options.launch(), guard)
+
+    def cores() -> list[set[int]]:
+        threads = [int(thread) for thread in os.listdir(f"/proc/{process.pid}/task")]
+        assert len(threads) == 3
+        return [os.sched_getaffinity(thread) for thread in (0, *threads)]
+
+    try:
+        while not process.read_output():
+            pass
+        with on_core(one_core()):
+            core = os.sched_getaffinity(0)
+            with apart(process.pid):
+                assert cores() == [allowed] * 4
+            assert cores() == [core] * 4
+        with apart(os.getpid()):
+            assert os.sched_getaffinity(0) == allowed
+    finally:
+        process.kill()
+        guard.close()
 
 
 POLICY = "import os; print(os.sched_getscheduler(0))"

@@ -173,15 +173,15 @@ class Judge:
         if replay.unread is not None:
             self._counts["unread"] += replay.unread.count
 
-    def agreed(self, taped: TapeCall | PlainRun, place: int = 0) -> None:
-        """One call that did what the tape says, to the letter; of a run the one at `place`."""
-        self._counts["events"] += 1
+    def agreed(self, taped: TapeCall | PlainRun, place: int = 0, count: int = 1) -> None:
+        """One call that did what the tape says, to the letter; of a run so many, from the one at `place` on."""
+        self._counts["events"] += count
         if type(taped) is PlainRun:
-            self._shapes[taped.shape] += 1
+            self._shapes[taped.shape] += count
             if self._expected is not None:
-                outcome = taped.call(place).outcome
-                assert outcome is not None
-                self._expected.add(taped.seq + place, outcome)
+                for call in map(taped.call, range(place, place + count)):
+                    assert call.outcome is not None
+                    self._expected.add(call.seq, call.outcome)
             return
         assert isinstance(taped, TapeCall) and taped.outcome is not None
         if taped.plain is not None:

@@ -60,18 +60,25 @@ def window_of(call: TapeCall) -> Window | None:
     return Window(lanes, _report(shape, plain.args) if any(plain.args) else known.report)
 
 
-def windows_of(run: PlainRun) -> tuple[list[bytes], bytes] | None:
-    """What each of these calls is given, as JSON text, and what all of them report; None: each has its own."""
+class Given(NamedTuple):
+    """What calls that ask alike are given: a window as JSON text with places for `values`, and what they report."""
+
+    # To be filled in with %; empty if they are given nothing.
+    window: bytes
+    # A column for each place.
+    values: list[Sequence[bytes]]
+    report: bytes
+
+
+def given_to(run: PlainRun) -> Given | None:
+    """What each of these calls is given; None: each has a window of its own."""
     known, args = _known(run.shape), run.args
     if known.twice and (any(args) or run.kwargs is not None):
         return None
     report = known.report
     if any(args) or run.kwargs is not None:
         report = _report(run.shape, args, run.kwargs)
-    if not known.order:
-        return [b""] * len(run.events), report
-    columns = [run.values[place] for place in known.order]
-    return list(map(known.text.__mod__, zip(*columns, strict=True))), report
+    return Given(known.text if known.order else b"", [run.values[place] for place in known.order], report)
 
 
 def _report(

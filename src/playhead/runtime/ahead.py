@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count, repeat
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 from playhead.engine.divergence import Divergence
 from playhead.engine.verify import Judge, Verdict, VerifyOptions
-from playhead.engine.windows import TapedFeed, Window, shortened, window_of, windows_of
+from playhead.engine.windows import TapedFeed, Window, given_to, shortened, window_of
 from playhead.errors import PlayheadError
 from playhead.runtime.loop import Faulted, Handler
 from playhead.runtime.runs import Playing, Progress
 from playhead.session.foreseen import CallAhead, Foreseen
+from playhead.session.foreseen_runs import RunAhead
 from playhead.tape.model import PlainRun, Returned, TapeCall
 from playhead.tape.opening import Tape
+from playhead.wire.framing import FRAME_BYTES
 
 
 class Pace(NamedTuple):
@@ -43,20 +45,27 @@ _T = TypeVar("_T")
 
 
 class Line(Generic[_T]):
-    """Calls that are sent ahead in their order, as the pace lets them; each comes back when it is taken up."""
+    """Calls that are sent ahead in their order, as the pace lets them; each comes back when it is taken up.
 
-    def __init__(self, calls: Iterable[_T], send: Callable[[_T], int], pace: Pace) -> None:
-        """`send` has one handled after all that were sent, and says how many bytes that takes."""
+    What is sent may be several calls at once.
+    """
+
+    def __init__(
+        self, calls: Iterable[_T], send: Callable[[_T], int], pace: Pace, length: Callable[[_T], int] | None = None
+    ) -> None:
+        """`send` has one handled after all that were sent, and says how many bytes that takes; `length`: how many
+        calls it is."""
         self._calls = iter(calls)
         self._send = send
+        self._length = length
         self._pace = pace
-        self._out: deque[tuple[_T, int]] = deque()
-        self._bytes = 0
+        self._out: deque[tuple[_T, int, int]] = deque()
+        self._count = self._bytes = 0
         # Why there are no more of them.
         self._failed: PlayheadError | None = None
 
     def __len__(self) -> int:
-        return len(self._out)
+        return self._count
 
     def fill(self, *, when_empty: bool = False) -> bool:
         """Send more, if it is time, or not before nothing is out; whether any call is out.
@@ -66,13 +75,14 @@ class Line(Generic[_T]):
         """
         out, pace = self._out, self._pace
         most = 0 if when_empty else pace.calls // 2
-        if self._failed is None and len(out) <= most and self._bytes <= pace.bytes // 2:
+        if self._failed is None and self._count <= most and self._bytes <= pace.bytes // 2:
             try:
                 for call in self._calls:
-                    size = self._send(call)
-                    out.append((call, size))
+                    size, length = self._send(call), 1 if self._length is None else self._length(call)
+                    out.append((call, size, length))
                     self._bytes += size
-                    if len(out) >= pace.calls or self._bytes >= pace.bytes:
+                    self._count += length
+                    if self._count >= pace.calls or self._bytes >= pace.bytes:
                         break
             except PlayheadError as error:
                 self._failed = error
@@ -80,10 +90,16 @@ class Line(Generic[_T]):
             raise self._failed
         return bool(out)
 
+    @property
+    def first(self) -> _T:
+        """The first of those that are out."""
+        return self._out[0][0]
+
     def take(self) -> _T:
-        """The first of those that are out, which is not any more."""
-        call, size = self._out.popleft()
+        """The same, and it is not out any more."""
+        call, size, length = self._out.popleft()
         self._bytes -= size
+        self._count -= length
         return call
 
 
@@ -136,59 +152,93 @@ def _play(
 ) -> Divergence | None:
     """The first difference, if there is one. Faulted if the handler does not do its part."""
     head = playing.head
-    line = Line(_planned(playing, function, pace), lambda planned: caller.send_ahead(planned.handle), pace)
+    line = Line(_planned(playing, function, pace), partial(_send, caller), pace, lambda planned: planned.left)
     while line.fill():
         done = caller.agreed()
-        for _ in range(done):
-            planned = line.take()
-            judge.agreed(planned.taped, planned.place)
         if not done:
-            planned = line.take()
-            call, window = planned.judged(pace)
+            call = line.first.call()
             head.begin(call)
-            outcome = caller.call_ahead(head, TapedFeed(call, window))
+            outcome = caller.call_ahead(head, TapedFeed(call, _window(call, pace)))
             judge.call(call, outcome, head.end(outcome))
             if judge.diverged:
                 return judge.first
-        progress(planned.handle.seq + 1)
+            progress(_over(line, 1))
+        while done:
+            planned = line.first
+            count = min(done, planned.left)
+            judge.agreed(planned.taped, planned.place, count)
+            done -= count
+            seq = _over(line, count)
+            if not done:
+                progress(seq)
     return None
 
 
-class _Planned(NamedTuple):
-    """A call as it goes out, and where it stands on the tape."""
+def _over(line: Line[_Planned], count: int) -> int:
+    """So many calls of the first in the line are over; the number of the call behind them."""
+    planned = line.first
+    planned.place += count
+    if not planned.left:
+        line.take()
+    return planned.taped.seq + planned.place
 
-    handle: CallAhead
-    taped: TapeCall | PlainRun
-    # In a run.
-    place: int = 0
 
-    def judged(self, pace: Pace) -> tuple[TapeCall, Window | None]:
-        """The call by itself, and what it is given."""
+class _Planned:
+    """What goes out at once: a call of the tape, or some of a run; and how far it has come."""
+
+    __slots__ = ("place", "sent", "stop", "taped")
+
+    def __init__(self, sent: CallAhead | RunAhead, taped: TapeCall | PlainRun, place: int = 0, stop: int = 1) -> None:
+        """The calls from `place` to `stop` of those taped."""
+        self.sent = sent
+        self.taped = taped
+        self.place = place
+        self.stop = stop
+
+    @property
+    def left(self) -> int:
+        """Calls that are not over."""
+        return self.stop - self.place
+
+    def call(self) -> TapeCall:
+        """The first of them, by itself."""
         call = self.taped.call(self.place) if type(self.taped) is PlainRun else self.taped
         assert isinstance(call, TapeCall)
-        return call, _window(call, pace)
+        return call
+
+
+def _send(caller: Handler, planned: _Planned) -> int:
+    sent = planned.sent
+    return caller.send_run(sent) if type(sent) is RunAhead else caller.send_ahead(sent)  # type: ignore[arg-type]
 
 
 def _planned(playing: Playing, function: Callable[[str | None], str], pace: Pace) -> Iterator[_Planned]:
-    if pace.values is not None:
-        for call in playing.calls():
-            yield _Planned(_handle(call, _window(call, pace), function(call.fn)), call)
-        return
-    for taped in playing.runs():
-        if type(taped) is not PlainRun:
+    for taped in playing.calls() if pace.values is not None else playing.runs():
+        fn = function(taped.fn)
+        if type(taped) is PlainRun:
+            yield from _pieces(taped, fn, pace)
+        else:
             assert isinstance(taped, TapeCall)
-            yield _Planned(_handle(taped, _window(taped, pace), function(taped.fn)), taped)
-            continue
-        fn, given = function(taped.fn), windows_of(taped)
-        if given is None:
-            for call in map(taped.call, range(len(taped.events))):
-                yield _Planned(_handle(call, _window(call, pace), fn), call)
-            continue
-        windows, report = given
-        foreseen = map(_new, repeat(Foreseen), zip(repeat(report), taped.outputs))
-        handles = zip(count(taped.seq), repeat(fn), taped.events, windows, foreseen)
-        for place, handle in enumerate(map(_new, repeat(CallAhead), handles)):
-            yield _new(_Planned, (handle, taped, place))
+            yield _Planned(_handle(taped, _window(taped, pace), fn), taped)
+
+
+def _pieces(run: PlainRun, fn: str, pace: Pace) -> Iterator[_Planned]:
+    """A run in pieces, of which several can be out."""
+    given = given_to(run)
+    longest = [max(map(len, texts)) for texts in (run.events, run.outputs, *run.values)]
+    if given is None or sum(longest) > MOST_BYTES:
+        for call in map(run.call, range(len(run.events))):
+            yield _Planned(_handle(call, _window(call, pace), fn), call)
+        return
+    window, values, report = given
+    total = len(run.events)
+    size = sum(sum(map(len, texts)) for texts in (run.events, *values)) // total + len(window) + _AROUND
+    length = max(1, min(pace.calls, pace.bytes // size) // _PIECES)
+    for start in range(0, total, length):
+        part = slice(start, min(start + length, total))
+        columns = [column[part] for column in values]
+        sent = RunAhead(run.seq + start, fn, run.events[part], window, columns, report, run.outputs[part])
+        yield _Planned(sent, run, part.start, part.stop)
 
 
 def _window(call: TapeCall, pace: Pace) -> Window | None:
@@ -205,4 +255,9 @@ def _handle(call: TapeCall, window: Window | None, fn: str) -> CallAhead:
     return CallAhead(call.seq, fn, call.event, window.lanes, foreseen)
 
 
-_new: Any = tuple.__new__
+# So many pieces are out together.
+_PIECES = 4
+# Bytes of a frame around its event and its window, about.
+_AROUND = 110
+# Longer texts than these make frames of which one has to be looked at by itself.
+MOST_BYTES = FRAME_BYTES // 4

@@ -20,6 +20,7 @@ from playhead.runtime.process import Process
 from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.foreseen import CallAhead
+from playhead.session.foreseen_runs import RunAhead
 from playhead.session.handler import HandlerSession, SessionOptions, State
 from playhead.session.whole import Whole
 from playhead.tape.model import Outcome, Shape
@@ -111,6 +112,12 @@ class Handler:
         self._frames.append(frame)
         return len(frame)
 
+    def send_run(self, run: RunAhead) -> int:
+        """The same for a run of calls."""
+        text = b"".join(self._session.send_run(run))
+        self._frames.append(text)
+        return len(text)
+
     def agreed(self) -> int:
         """How many of the calls sent ahead were answered as foreseen; waits for the next one of them.
 
@@ -120,6 +127,9 @@ class Handler:
         self._send()
         deadline = math.inf
         while self._result is None:
+            if self._waiting and self._session.is_foreseen:
+                # Read too early: it came behind something that was not foreseen.
+                self._take_in(b"")
             done, other = self._session.agree(self._waiting)
             if done or other:
                 if done and deadline != math.inf:
@@ -160,6 +170,7 @@ class Handler:
 
     def call_ahead(self, head: Head, feed: Feed | None) -> Outcome:
         """What the handler answers to the first of the calls that were sent ahead. Faulted if it does not."""
+        self._read_as_lines()
         self._session.use(head)
         result = self._drive(on.CallBegun(feed))
         assert isinstance(result, do.CallEnded)
@@ -306,6 +317,7 @@ class Handler:
             self._output_open = False
             # Most often the process is about to end; its status says more than the end of its output.
             status = self._process.wait(LAST_GASP_SECONDS)
+            self._read_as_lines()
             unfinished = self._lines.unfinished
             self._gone = status is not None
             self._happened(on.OutputEnded(unfinished) if status is None else on.ProcessEnded(status, unfinished))
@@ -313,6 +325,10 @@ class Handler:
         self._take_in(data)
 
     def _take_in(self, data: bytes) -> None:
+        if self._session.is_foreseen:
+            data = self._lay_beside(data)
+            if not data:
+                return
         refused = None
         try:
             lines = self._lines.feed(data)
@@ -327,6 +343,23 @@ class Handler:
             self._step_through()
         if refused is not None:
             self._happened(on.FrameRefused(refused))
+
+    def _lay_beside(self, data: bytes) -> bytes:
+        """What of the output is to be cut into lines: all behind the answers that came as foreseen."""
+        waiting = self._waiting
+        if any(type(event) is not bytes for event in waiting):
+            self._read_as_lines()
+            return data
+        # As it was before it was cut.
+        text = b"\n".join([*waiting, self._lines.take() + data])  # type: ignore[list-item]
+        waiting.clear()
+        return self._session.lay_beside(text)
+
+    def _read_as_lines(self) -> None:
+        """Nothing is laid beside a text for now; what has been, of a call that is not over, is cut into lines."""
+        begun = self._session.unforeseen()
+        if begun:
+            self._waiting += self._lines.feed(begun)
 
     def _happened(self, event: on.Event) -> None:
         """Something that comes after what waits, and in the call that comes next if that was sent."""
@@ -355,6 +388,7 @@ class Handler:
         self._gone = True
         if self._process.pidfd is not None:
             self._poll.unregister(self._process.pidfd)
+        self._read_as_lines()
         self._happened(on.ProcessEnded(status, self._lines.unfinished))
 
     def _wait_to_write(self, wanted: bool) -> None:

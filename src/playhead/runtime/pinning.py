@@ -1,9 +1,10 @@
 """One core for two processes that wait for each other.
 
 Waking an idle core costs ten times the message. Where a daemon and its handler take turns and nothing else happens,
-both are kept on one core; where the handler does live work, never. Nor where the machine is busy: no core is idle then,
-and two processes that may only use one of them can wait long for their turn (seconds were seen, on a kernel whose other
-processes were niced). A handler is born on its core, not moved there while it runs, for the same reason.
+both are kept on one core; not where the handler does live work, nor for as long as both have work all the time. Nor
+where the machine is busy: no core is idle then, and two processes that may only use one of them can wait long for their
+turn (seconds were seen, on a kernel whose other processes were niced). A handler is born on its core, not moved there
+while it runs, for the same reason.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def cores_for(processes: int, *, pin: bool) -> list[int | None]:
 @contextlib.contextmanager
 def on_core(core: int | None) -> Iterator[None]:
     """This process, and what it starts, on `core` for the length of the block; nothing where that cannot be."""
+    global _kept_from
     if core is None or sys.platform != "linux":
         yield
         return
@@ -50,13 +52,45 @@ def on_core(core: int | None) -> Iterator[None]:
     except OSError:
         yield
         return
+    before, _kept_from = _kept_from, allowed
     try:
         yield
     finally:
+        _kept_from = before
         with contextlib.suppress(OSError):
             # By way of the other cores: this process would stay where it is, and what was born here would wait for it.
             os.sched_setaffinity(0, allowed - {core} or allowed)
             os.sched_setaffinity(0, allowed)
+
+
+# The cores that this process might use before it was kept on one; None: it was not.
+_kept_from: set[int] | None = None
+
+
+@contextlib.contextmanager
+def apart(pid: int) -> Iterator[None]:
+    """This process, kept on a core, and that one, which was born there, use all cores for the length of the block.
+
+    For two that both have work all the time. Nothing where this process is not kept on a core.
+    """
+    if _kept_from is None or sys.platform != "linux":
+        yield
+        return
+    core = os.sched_getaffinity(0)
+    _move(pid, _kept_from)
+    try:
+        yield
+    finally:
+        _move(pid, core)
+
+
+def _move(pid: int, cores: set[int]) -> None:
+    """This process, and all threads of that one, to these cores."""
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, cores)
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), cores)
 
 
 # How this process was scheduled before it was told not to hurry; None: it was not.

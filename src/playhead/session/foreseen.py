@@ -6,7 +6,10 @@ Whatever else a handler writes is for the session to step through.
 
 from __future__ import annotations
 
+import re
 from collections import deque
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from playhead import jsontext
@@ -57,6 +60,8 @@ class Foresight:
 
     def __init__(self) -> None:
         self._pattern: Pattern = None
+        # Outputs as the tape has them, and as the handler writes them.
+        self._rewriting: _Rewriting | None = None
 
     def sent(self, message_id: int, seq: int, foreseen: Foreseen | None) -> Sent:
         if foreseen is None:
@@ -69,11 +74,26 @@ class Foresight:
         asked = _ASKED % (seq, asks) if asks else b""
         return Sent(message_id, seq, asked, _REPLY % (message_id, text), output)
 
-    def agreed(self, ahead: deque[Sent], lines: deque[Any]) -> tuple[list[Sent], bool]:
-        """The calls that the next lines answer as foreseen, taken off both; whether the next line is another one."""
+    def texts(self, outputs: Sequence[bytes]) -> Sequence[bytes]:
+        """The texts of outputs as the handler is thought to write them."""
+        pattern = self._pattern
+        if pattern is None:
+            return outputs
+        texts = None if self._rewriting is None else self._rewriting.of(outputs)
+        if texts is not None:
+            return texts
+        return [jsontext.dumps_read(_like(pattern, jsontext.loads(output))) for output in outputs]
+
+    def agreed(self, ahead: deque[Any], lines: deque[Any]) -> tuple[list[Sent], bool]:
+        """The calls that the next lines answer as foreseen, taken off both; whether the next line is another one.
+
+        Up to what was sent otherwise than call by call.
+        """
         done: list[Sent] = []
         while ahead and lines:
             call = ahead[0]
+            if type(call) is not Sent:
+                break
             asked = call.asked
             if asked is None:
                 return done, True
@@ -88,7 +108,8 @@ class Foresight:
             elif lines[0] != call.reply and not self._answers(lines[0], call):
                 return done, True
             lines.popleft()
-            done.append(ahead.popleft())
+            ahead.popleft()
+            done.append(call)
         return done, False
 
     def _answers(self, line: Any, call: Sent) -> bool:
@@ -101,9 +122,11 @@ class Foresight:
             value = jsontext.loads(line[len(reply) : -2])
         except PlayheadError:
             return False
-        if not same(value, _value(call.output)):
+        taped = _value(call.output)
+        if not same(value, taped):
             return False
         self._pattern = _pattern(value)
+        self._rewriting = _rewriting(taped, value)
         return True
 
 
@@ -113,6 +136,41 @@ def _value(output: Any) -> Any:
 
 def _pattern(value: Any) -> Pattern:
     return {key: _pattern(member) for key, member in value.items()} if type(value) is dict else None
+
+
+class _Rewriting(NamedTuple):
+    """How texts of objects with the same members become those of the same in another order, without being read."""
+
+    # One line, its values in groups.
+    line: re.Pattern[bytes]
+    # Which of them stands where.
+    order: itemgetter[Any]
+    written: bytes
+
+    def of(self, outputs: Sequence[bytes]) -> Sequence[bytes] | None:
+        rows = self.line.findall(b"\n".join(outputs))
+        return list(map(self.written.__mod__, map(self.order, rows))) if len(rows) == len(outputs) else None
+
+
+def _rewriting(taped: Any, written: Any) -> _Rewriting | None:
+    """From objects like `taped` to the order of `written`; None where values are deeper, or there is nothing to do."""
+    if type(taped) is not dict or type(written) is not dict or not 1 < len(taped) <= _MOST_REWRITTEN:
+        return None
+    if any(type(value) in (dict, list) for value in taped.values()):
+        return None
+    members = (b"%b:(%b)" % (re.escape(jsontext.dumps(key)), _LEAF) for key in taped)
+    again = (jsontext.dumps(key).replace(b"%", b"%%") + b":%b" for key in written)
+    keys = list(taped)
+    return _Rewriting(
+        re.compile(b"(?m)^{%b}$" % b",".join(members)),
+        itemgetter(*(keys.index(key) for key in written)),
+        b"{%b}" % b",".join(again),
+    )
+
+
+# Of a string only what has no escapes, so that it ends where it seems to.
+_LEAF = rb'[^"\[\]{},\n]+|"[^"\\\n]*"'
+_MOST_REWRITTEN = 64
 
 
 def _like(pattern: dict[str, Any], value: Any) -> Any:

@@ -22,6 +22,7 @@ from playhead.session import commands as do
 from playhead.session import events as on
 from playhead.session.answers import error_text, handler_info, outcome_in
 from playhead.session.foreseen import CallAhead, Foresight, Sent
+from playhead.session.foreseen_runs import RunAhead, SentRun, handles
 from playhead.session.questions import TESTIMONY, Questions
 from playhead.session.whole import Other, Whole, whole
 from playhead.tape.model import Raised, Shape
@@ -87,7 +88,9 @@ class HandlerSession:
         # The id of the `handle` that the handler is in.
         self._current: Id | None = None
         # Calls that were sent and are not begun.
-        self._ahead: deque[Sent] = deque()
+        self._ahead: deque[Sent | SentRun] = deque()
+        # Of those, how many are over and nobody has been told.
+        self._over = 0
         self._foresight = Foresight()
         # Whether the handler takes windows: then it reports what it took.
         self._windows = False
@@ -120,7 +123,7 @@ class HandlerSession:
 
     @property
     def ahead(self) -> int:
-        """How many calls were sent and are not begun."""
+        """How many calls, and runs of calls, were sent and are not begun."""
         return len(self._ahead)
 
     def use(self, head: Head) -> None:
@@ -138,6 +141,9 @@ class HandlerSession:
 
         What they answer is taken off; no head was asked anything.
         """
+        if self._over:
+            over, self._over = self._over, 0
+            return over, False
         if self._state is not State.READY:
             return 0, True
         done, other = self._foresight.agreed(self._ahead, lines)
@@ -160,6 +166,49 @@ class HandlerSession:
         self._ahead.append(self._foresight.sent(self._peer.last_id, seq, foreseen))
         return frame
 
+    def send_run(self, run: RunAhead) -> list[bytes]:
+        """The same for a run of calls. What comes of them is given to `lay_beside` as long as one `is_foreseen`."""
+        ids = self._peer.numbers(len(run.events))
+        self._ahead.append(SentRun(run, ids, self._foresight))
+        return handles(run, ids)
+
+    @property
+    def is_foreseen(self) -> bool:
+        """Whether the text is known that comes next, if the handler does as the tape says."""
+        return self._state is State.READY and bool(self._ahead) and type(self._ahead[0]) is SentRun
+
+    def lay_beside(self, data: bytes) -> bytes:
+        """What of the handler's output is still to be read: all behind the answers that came as foreseen.
+
+        The calls that are over are counted by the next `agree`.
+        """
+        ahead = self._ahead
+        while data and ahead and type(run := ahead[0]) is SentRun:
+            before = run.done
+            size = run.lay_beside(data)
+            if size is None:
+                return self.unforeseen() + data
+            if run.done != before:
+                self._over += run.done - before
+                self._answered = run.last
+                if run.over:
+                    ahead.popleft()
+            data = data[size:]
+        return data
+
+    def unforeseen(self) -> bytes:
+        """What has come of the next call and is to be read, as its run is no run any more."""
+        if not self._ahead or type(run := self._ahead[0]) is not SentRun:
+            return b""
+        self._ahead.popleft()
+        self._ahead.extendleft(reversed([*self._alone(run)]))
+        return run.begun
+
+    def _alone(self, run: SentRun) -> Iterator[Sent]:
+        for call in run.alone():
+            self._peer.expect(call.id, _Asked.HANDLE)
+            yield call
+
     def step(self, event: on.Event) -> list[do.Command]:
         return self._row[type(event)](self, event)
 
@@ -171,6 +220,7 @@ class HandlerSession:
         if self._state is not State.READY or not self._ahead:
             return "another"
         call = self._ahead[0]
+        assert type(call) is Sent, "a call by itself"
         found = whole(lines, call)
         if isinstance(found, str):
             return found
@@ -221,6 +271,7 @@ class HandlerSession:
         assert self._head is not None
         self._enter(State.CALLING)
         call = self._ahead.popleft()
+        assert type(call) is Sent, "a call by itself"
         self._current = call.id
         self._seq = call.seq
         self._cancelled = False
@@ -257,6 +308,9 @@ class HandlerSession:
 
     def _close_at_once(self, event: on.CloseWanted) -> list[do.Command]:
         self._enter(State.CLOSING)
+        for run in self._ahead:
+            # What is said of them is no answer that nobody waits for.
+            deque(self._alone(run) if type(run) is SentRun else (), maxlen=0)
         # What waits is not answered any more: the pipe is closed.
         self._questions.end()
         return [do.SetTimer("close", self._options.close_ms), do.CloseInput()]

@@ -55,6 +55,11 @@ class LineDecoder:
                 raise FrameTooLarge(self._limit, self._size, lines)
         return lines
 
+    def take(self) -> bytes:
+        """What came after the last line end, which is not known here any more."""
+        unfinished, self._parts, self._size = b"".join(self._parts), [], 0
+        return unfinished
+
     @property
     def unfinished(self) -> bytes:
         """What came after the last line end: at the end of the stream, a frame that was cut off."""

@@ -8,7 +8,7 @@ bytes to be written; what it is given are lines that were read. It never answers
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from playhead import jsontext
@@ -41,6 +41,16 @@ class Peer(Generic[Tag]):
         self._pending[self._sent] = tag
         text = params if type(params) is bytes else jsontext.dumps(params)
         return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}\n' % (self._sent, method.encode(), text)
+
+    def numbers(self, count: int) -> list[int]:
+        """The ids of that many requests that are written by somebody else, who says which of them wait for a reply."""
+        ids = list(islice(self._ids, count))
+        self._sent = ids[-1]
+        return ids
+
+    def expect(self, message_id: int, tag: Tag) -> None:
+        """A request of ours waits for a reply that comes by way of `receive`."""
+        self._pending[message_id] = tag
 
     @property
     def last_id(self) -> int:
