@@ -42,24 +42,21 @@ class Feed:
         Raises ProtocolError for what is no window.
         """
         try:
-            if type(window) is not dict:
-                raise TypeError
-            if "now" in window:
-                values = window["now"]
-                values.reverse()
-                self.now = values + self.now if self.now else values
-            if "random" in window:
-                values = window["random"]
-                values.reverse()
-                self.random = values + self.random if self.random else values
-            if "respond" in window:
-                lanes = self.respond
-                for key, values in window["respond"].items():
-                    values.reverse()
-                    if key in lanes:
-                        lanes[key] = values + lanes[key]
-                    elif values:
-                        lanes[key] = values
+            for name, lane in window.items():
+                if name == "now":
+                    lane.reverse()
+                    self.now = lane + self.now if self.now else lane
+                elif name == "random":
+                    lane.reverse()
+                    self.random = lane + self.random if self.random else lane
+                elif name == "respond":
+                    lanes = self.respond
+                    for key, values in lane.items():
+                        values.reverse()
+                        if key in lanes:
+                            lanes[key] = values + lanes[key]
+                        elif values:
+                            lanes[key] = values
         except (AttributeError, TypeError):
             raise ProtocolError("the daemon sent a window that holds no lists of values") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import List
 
 from .errors import LimitExceeded
@@ -20,18 +21,14 @@ class FrameBuffer:
         self._size = 0
 
     def feed(self, data: bytes) -> List[bytes]:
-        """The frames that `data` completes, without their LF. Raises LimitExceeded at the first byte too many."""
-        first = data.find(b"\n")
-        if first < 0:
-            self._keep(data)
-            return []
-        if first == len(data) - 1 and not self._parts:
-            return [data[:-1]]
-        lines = data.split(b"\n")
-        rest = lines.pop()
-        if self._parts:
+        """The frames that `data` completes, each with its LF. Raises LimitExceeded at the first byte too many."""
+        lines = BytesIO(data).readlines()  # Several times as fast as `split`.
+        if not lines:
+            return lines
+        rest = b"" if data.endswith(b"\n") else lines.pop()
+        if self._parts and lines:
             # Joined once for each frame: adding to a growing bytes object would be quadratic.
-            self._keep(lines[0])
+            self._keep(lines[0], 1)
             lines[0] = b"".join(self._parts)
             self._parts.clear()
             self._size = 0
@@ -43,8 +40,8 @@ class FrameBuffer:
         """False while part of a frame is here: an end of input now cuts a frame off."""
         return not self._parts
 
-    def _keep(self, data: bytes) -> None:
-        self._size += len(data)
+    def _keep(self, data: bytes, end: int = 0) -> None:
+        self._size += len(data) - end
         if self._size > self.limit_bytes:
             raise LimitExceeded(f"a frame of more than {self.limit_bytes} bytes ({self._size} so far)")
         self._parts.append(data)

@@ -117,6 +117,13 @@ def reply(ident: Any, result: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (dumps(ident), result)
 
 
+def output_reply(ident: Any, output: bytes) -> bytes:
+    """The answer to `handle` with the output whose JSON text this is."""
+    if type(ident) is int:
+        return b'{"jsonrpc":"2.0","id":%d,"result":{"output":%b}}\n' % (ident, output)
+    return reply(ident, b'{"output":%b}' % output)
+
+
 def refusal(ident: Any, code: int, message: str, data: Optional[JSON] = None) -> bytes:
     """The error answer to a request."""
     error: Dict[str, JSON] = {"code": code, "message": message}

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import sys
 from importlib.machinery import PathFinder
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 Loads = Callable[[bytes], Any]
+# What reads these texts. It may refuse one, with ValueError, that `exact` reads.
+Reader = Callable[[List[bytes]], Loads]
 Dumps = Callable[[Any], bytes]
 # Members of an object that is written at once.
 _SHORT = 64
@@ -21,7 +23,7 @@ _SHORT = 64
 AFTER = 4000
 _NEEDED = ("dataclasses", "datetime", "enum", "json", "uuid")
 
-_DIGITS_TO_ZEROS = bytes(48 if 48 <= code < 58 else 32 for code in range(256))
+_DIGITS_TO_ZEROS = bytes(48 if 48 <= code < 58 else 46 if code == 46 else 32 for code in range(256))
 _TOO_LONG = b"0" * 19
 # What readers have been seen to disagree about. It has to give the very same, types included, or is not used.
 _TRIALS = (
@@ -31,7 +33,6 @@ _TRIALS = (
 )
 
 
-_KEYS = frozenset({str})
 _LEAVES = frozenset({str, int, float, bool})
 
 
@@ -40,38 +41,33 @@ def is_due(events: int) -> bool:
     return events >= AFTER or all(name in sys.modules for name in _NEEDED)
 
 
-def hastened(exact: Loads, write: Dumps) -> Tuple[Loads, Dumps]:
-    """Faster ones for `exact`, which reads everything, and `write`; the same where there is no orjson to be had."""
+def hastened(exact: Loads, write: Dumps) -> Optional[Tuple[Reader, Dumps]]:
+    """Faster ones for `exact`, which reads everything, and `write`; None where there is no orjson to be had."""
     orjson = _installed()
     if orjson is None:
-        return exact, write
-    loads = reader(exact, orjson.loads)
-    return (exact, write) if loads is None else (loads, writer(write, orjson.dumps))
+        return None
+    read = reader(exact, orjson.loads)
+    return None if read is None else (read, writer(write, orjson.dumps))
 
 
 def writer(exact: Dumps, fast: Dumps) -> Dumps:
     """A faster `exact`. A number may have another text than there, that of the same number."""
 
     def dumps(value: Any) -> bytes:
-        if (
-            type(value) is dict
-            and len(value) < _SHORT
-            and _KEYS.issuperset(map(type, value))
-            and _LEAVES.issuperset(map(type, value.values()))
-        ):
+        if type(value) is dict and len(value) < _SHORT and _LEAVES.issuperset(map(type, value.values())):
             try:
                 text = fast(value)
                 if b"null" not in text:  # It writes NaN so.
                     return text
             except TypeError:
-                pass  # A lone surrogate, or an integer of more than 64 bits.
+                pass  # A key that is no string, a lone surrogate, or an integer of more than 64 bits.
         return exact(value)
 
     return dumps
 
 
-def reader(exact: Loads, fast: Loads) -> Optional[Loads]:
-    """A faster `exact`; None where `fast` does not read what it reads."""
+def reader(exact: Loads, fast: Loads) -> Optional[Reader]:
+    """`fast` for all texts that it does not misread, else `exact`; None where it was seen to misread."""
     for text in _TRIALS:
         try:
             if repr(fast(text)) != repr(exact(text)):
@@ -79,15 +75,21 @@ def reader(exact: Loads, fast: Loads) -> Optional[Loads]:
         except ValueError:
             return None
 
-    def loads(data: bytes) -> Any:
-        if _TOO_LONG in data.translate(_DIGITS_TO_ZEROS):
-            return exact(data)
-        try:
-            return fast(data)
-        except ValueError:
-            return exact(data)  # A lone surrogate, or a fault, which is told in the same words as ever.
+    def loads_of(texts: List[bytes]) -> Loads:
+        digits = b"".join(texts).translate(_DIGITS_TO_ZEROS)
+        return exact if _TOO_LONG in digits and _has_long_integer(digits) else fast
 
-    return loads
+    return loads_of
+
+
+def _has_long_integer(digits: bytes) -> bool:
+    """Whether there is one of 19 digits or more. Those behind a point make a number long, and not large."""
+    place = digits.find(_TOO_LONG)
+    while place >= 0:
+        if digits[place - 1 : place] != b".":
+            return True
+        place = digits.find(_TOO_LONG, digits.find(b" ", place))
+    return False
 
 
 def _installed() -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Mapping, NoReturn, Optional, Tuple, Unio
 from . import errors
 from .context import Context
 from .feed import NOTHING, Feed, withdraw
-from .message import dumps, loads, refusal, reply
+from .message import dumps, loads, output_reply, refusal, reply
 from .peer import Connection, Message
 from .turns import Call, too_long
 
@@ -245,20 +245,16 @@ class Session:
         if call is None:
             self._renew(request)
             return
-        params = request["params"]
-        if self._space is None:
-            outcome = self._outcome(call, self.functions[call.fn], params["event"])
-        else:
-            outcome = self._space.run(self._outcome, call, self.functions[call.fn], params["event"])
-        frame = reply(request["id"], outcome)
+        frame = self._answer(call, request) if self._space is None else self._space.run(self._answer, call, request)
         if len(frame) - 1 > self._connection.limit_bytes:
             gone = errors.describe(too_long(len(frame) - 1, self._connection.limit_bytes), dumps)
             frame = reply(request["id"], dumps({"raised": gone}))
         call.end(frame)
         self._current = None
-        self._events += 1
-        if not self._events % _LOOK_EVERY and not self._hurried:
-            self._hurry()
+        if not self._hurried:
+            self._events += 1
+            if not self._events % _LOOK_EVERY:
+                self._hurry()
         if call.loop is not None:
             self._loop.sweep()
 
@@ -269,7 +265,9 @@ class Session:
         if is_due(self._events):
             self._hurried = True
             if threading.active_count() == 1:
-                self._connection.loads, self._dumps = hastened(loads, dumps)
+                quick = hastened(loads, dumps)
+                if quick is not None:
+                    self._connection.loads_of, self._dumps = quick
 
     def _renew(self, request: Message) -> None:
         """Be as good as a fresh process, or say that it cannot be had."""
@@ -309,24 +307,24 @@ class Session:
         self.revivers = other.revivers
         self._restore = other._restore or self._restore
 
-    def _outcome(self, call: Call, handler: Handler, event: Any) -> bytes:
-        """The result of `handle`, as JSON text."""
+    def _answer(self, call: Call, request: Message) -> bytes:
+        """The reply to `handle`."""
         try:
             if call.trouble is not None:
                 call.raise_trouble()
-            output = handler(event, Context(call))
+            output = self.functions[call.fn](request["params"]["event"], Context(call))
             if type(output) is not dict and hasattr(output, "__await__"):
                 output = self._turn_loop().run(call, output)
             if call.trouble is not None:
                 call.raise_trouble()
-            return b'{"output":%b}' % self._dumps(output)
+            return output_reply(request["id"], self._dumps(output))
         except (SystemExit, KeyboardInterrupt):
             call.flush()
             raise  # The handler wants the process to end: to the daemon that is a crash, and it should be.
         except BaseException as error:
             # Cancelled whatever the handler made of it: the daemon has given this call up.
             shown = errors.Cancelled("the call was cancelled") if call.cancelled else error
-            return dumps({"raised": errors.describe(shown, dumps)})
+            return reply(request["id"], dumps({"raised": errors.describe(shown, dumps)}))
 
     def _turn_loop(self) -> Any:
         if self._loop is None:

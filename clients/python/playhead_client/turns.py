@@ -255,11 +255,15 @@ class Call:
             connection.busy = True
             try:
                 if connection.alone:
-                    # In a replay from a window nothing was done. What was done elsewhere is told at once.
-                    replayed = self.windowed and not self.produces
-                    write = connection.write_with_next if replayed else connection.write
-                    self.over, self.produces, self.feed = True, False, NOTHING
-                    write(self.report() + frame if self.taken else frame)
+                    if self.taken:
+                        frame = self.report() + frame
+                    self.over = True
+                    self.feed = NOTHING
+                    if self.windowed and not self.produces:
+                        connection.write_with_next(frame)  # In a replay from a window nothing was done.
+                    else:
+                        self.produces = False
+                        connection.write(frame)  # What was done elsewhere is told at once.
                     return
             finally:
                 connection.busy = False

@@ -612,9 +612,36 @@ def _reader():
     pytest.importorskip("orjson")
     from playhead_client import message, quick
 
-    found, _ = quick.hastened(message.loads, message.dumps)
-    assert found is not message.loads
-    return message.loads, found
+    loads_of, _ = quick.hastened(message.loads, message.dumps)
+    assert loads_of([b"{}"]) is not message.loads
+
+    def loads(text):
+        # As a connection does, with another text in front.
+        try:
+            return loads_of([b'{"a":0.10000000000000000001}', text])(text)
+        except ValueError:
+            return message.loads(text)
+
+    return message.loads, loads
+
+
+NUMBERS = [
+    (False, [b"[1,2.5,123456789012345678]"]),
+    (False, [b"0.1234567890123456789012", b"[1.00000000000000000000,0.1234567890123456789]"]),
+    (True, [b"1234567890123456789"]),
+    (True, [b"[1]", b'{"a":0.1234567890123456789,"b":-1234567890123456789012}']),
+    (True, [b"[0.1234567890123456789,0.9999999999999999999,18446744073709551616,1]"]),
+    (True, [b"1e0000000000000000000001"]),
+]
+
+
+@pytest.mark.parametrize(("long", "texts"), NUMBERS, ids=range(len(NUMBERS)))
+def test_only_integers_that_may_be_too_long_are_read_exactly(long, texts):
+    pytest.importorskip("orjson")
+    from playhead_client import message, quick
+
+    loads_of, _ = quick.hastened(message.loads, message.dumps)
+    assert (loads_of([text + b"\n" for text in texts]) is message.loads) == long
 
 
 def _read(loads, text):
