@@ -12,12 +12,13 @@ import { DOOR } from './running.mjs';
  */
 export function createContext(peer, call, lane) {
   const inLane = lane === null ? '' : `,"lane":${JSON.stringify(lane)}`;
-  const monotonicRest = `,"clock":"monotonic"${inLane}`;
 
   const now = () => (peer.isLive(call) ? liveNow() : number(peer.askPlain(call, 'now', inLane, liveNow), 'now'));
 
   const monotonic = () =>
-    peer.isLive(call) ? liveMonotonic() : number(peer.ask(call, 'now', monotonicRest, liveMonotonic), 'now');
+    peer.isLive(call)
+      ? liveMonotonic()
+      : number(peer.ask(call, 'now', `,"clock":"monotonic"${inLane}`, liveMonotonic), 'now');
 
   const random = () =>
     peer.isLive(call) ? liveRandom() : number(peer.askPlain(call, 'random', inLane, liveRandom), 'random');
@@ -80,7 +81,7 @@ export function createContext(peer, call, lane) {
   const note = (name, data) => {
     const named = text(name, 'ctx.note(name, data)');
     // Said inside a producer it would be said on record only.
-    if (!peer.isLive(call)) peer.tell(call, 'note', `,"name":${named}${member('data', data, 'ctx.note')}${inLane}`);
+    if (!peer.isLive(call)) peer.tell(call, 'note', `,"name":${named}${member(peer, call, 'data', data, 'ctx.note')}${inLane}`);
   };
 
   const observe = (name, value, at) => {
@@ -98,30 +99,12 @@ export function createContext(peer, call, lane) {
   const span = (name, data, run) => {
     if (typeof data === 'function' && run === undefined) return span(name, undefined, data);
     const named = text(name, 'ctx.span(name, data, run)');
-    const end = peer.isLive(call) ? () => {} : begin(named, member('data', data, 'ctx.span'));
+    const end = peer.isLive(call) ? () => {} : begin(peer, call, named, member(peer, call, 'data', data, 'ctx.span'), inLane);
     return run === undefined ? { end } : during(run, end);
   };
 
-  const begin = (named, data) => {
-    const head = `,"sid":${++call.spans}`;
-    peer.tell(call, 'span', `${head},"phase":"begin","name":${named}${data}${inLane}`);
-    let open = true;
-    return (outcome) => {
-      if (!open) return;
-      open = false;
-      peer.tell(
-        call,
-        'span',
-        `${head},"phase":"end","name":${named}${member('outcome', outcome, 'ctx.span')}${inLane}`,
-      );
-    };
-  };
-
-  const member = (name, value, what) => (value === undefined ? '' : `,"${name}":${peer.encode(value, what, call)}`);
-
-  return {
-    // No getter: one in a literal costs more than all the rest of this.
-    [DOOR]: call.door,
+  const context = {
+    // No getter: one in a literal costs more than all the rest of this. A computed name is not cheap either.
     seq: call.seq,
     call: call.number,
     fn: call.fn,
@@ -142,7 +125,25 @@ export function createContext(peer, call, lane) {
       return createContext(peer, call, name);
     },
   };
+  context[DOOR] = call.door;
+  return context;
 }
+
+// A span's beginning is said; what comes back says its end, once.
+function begin(peer, call, named, data, inLane) {
+  const head = `,"sid":${++call.spans}`;
+  peer.tell(call, 'span', `${head},"phase":"begin","name":${named}${data}${inLane}`);
+  let open = true;
+  return (outcome) => {
+    if (!open) return;
+    open = false;
+    const said = member(peer, call, 'outcome', outcome, 'ctx.span');
+    peer.tell(call, 'span', `${head},"phase":"end","name":${named}${said}${inLane}`);
+  };
+}
+
+const member = (peer, call, name, value, what) =>
+  value === undefined ? '' : `,"${name}":${peer.encode(value, what, call)}`;
 
 function argumentsOf(peer, call, named, options) {
   if (options === undefined || options === null) return '';

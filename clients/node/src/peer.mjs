@@ -12,9 +12,11 @@ import { createContext } from './context.mjs';
 import { CallEnded, Cancelled, LimitExceeded, ProtocolError, fromWire, revive, toE } from './errors.mjs';
 import { Feed } from './feed.mjs';
 import { MAX_FRAME_BYTES } from './framing.mjs';
+import { Handles, handleIn, isHandle } from './handles.mjs';
 import { HostedDoor } from './hosted.mjs';
 import { CODE, PROTOCOL, ask, askedOf, failure, notification, parse, result } from './message.mjs';
 import { Outgoing } from './outgoing.mjs';
+import { Queue, takeOut } from './queue.mjs';
 import { OFF, surroundings } from './running.mjs';
 import { decoded, encode } from './values.mjs';
 
@@ -39,7 +41,7 @@ export class Peer {
   #out;
   #ids = 0;
   #asks = new Map(); // id -> what waits for that answer
-  #handles = new Queue();
+  #handles = new Handles((text) => this.#handleIn(text));
   #starts = new Queue(); // producers the daemon asked for
   #answers = new Queue(); // what may be handed over, one a turn
   #call = null;
@@ -100,7 +102,7 @@ export class Peer {
     if (answer !== undefined) this.#handOver(answer);
     else if (this.#call === null) {
       if (!this.#resetting) this.#begin(this.#handles.take());
-    } else if (this.#call.cancelled && this.#call.open.size === 0) this.#finish(this.#call, '', null);
+    } else if (this.#call.cancelled && this.#call.open.length === 0) this.#finish(this.#call, '', null);
     this.#scheduleRest();
   }
 
@@ -144,7 +146,9 @@ export class Peer {
     this.#say(call, ask(id, method, call.number, number, rest));
     if (call.over) throw ended(call);
     for (;;) {
-      const message = this.#read(this.#wire.receive());
+      const text = this.#wire.receive();
+      if (this.#keeps(text)) continue;
+      const message = this.#read(text);
       if (message === null) continue;
       if (message.id === id && message.method === undefined) {
         // What was read along with it waits in memory, where no event loop sees it.
@@ -180,7 +184,7 @@ export class Peer {
       this.#queue(asked, ended(call));
       return asked.promise;
     }
-    call.open.add(asked);
+    call.open.push(asked);
     const given = this.#feed.takeRespond(key);
     if (given !== undefined) {
       this.#item(call, item('respond', rest));
@@ -224,8 +228,17 @@ export class Peer {
 
   // Files one frame: answers go to who waits for them, requests are answered or queued. Runs no code of the handler.
   #accept(text) {
+    if (this.#keeps(text)) return;
     const message = this.#read(text);
     if (message !== null) this.#route(message);
+  }
+
+  // A call is read when its turn comes.
+  #keeps(text) {
+    if (!this.#initialized || !isHandle(text)) return false;
+    this.#handles.put(text);
+    this.#schedule();
+    return true;
   }
 
   #read(text) {
@@ -272,6 +285,7 @@ export class Peer {
       case 'handle':
         return this.#handle(message, params);
       case 'reset':
+        this.#handles.readAll();
         return this.#makeNew(message, params);
       case 'shutdown':
         return this.#out.say(result(message.id, '{}'));
@@ -305,20 +319,35 @@ export class Peer {
   }
 
   #handle(message, params) {
+    const handle = this.#handleOf(message, params);
+    if (handle === null) return;
+    this.#handles.put(handle);
+    this.#schedule();
+  }
+
+  // Of a frame that was kept. Whatever else it turns out to be is dealt with, and null comes back.
+  #handleIn(text) {
+    const message = handleIn(text) ?? this.#read(text);
+    if (message === null) return null;
+    if (message.method === 'handle' && Number.isInteger(message.id)) return this.#handleOf(message, message.params ?? {});
+    this.#route(message);
+    return null;
+  }
+
+  // Null if it was refused.
+  #handleOf(message, params) {
     const { call, fn, seq } = params;
-    if (!Number.isSafeInteger(call) || call < 0)
-      return this.#fail(message, CODE.INVALID_PARAMS, 'call is not a number from 0');
-    if (!Number.isSafeInteger(seq) || seq < 0)
-      return this.#fail(message, CODE.INVALID_PARAMS, 'seq is not a number from 0');
-    if (!('event' in params)) return this.#fail(message, CODE.INVALID_PARAMS, 'there is no event');
-    if (!this.#functions.has(fn)) return this.#fail(message, CODE.INVALID_PARAMS, `no function named ${fn}`);
-    let window = null;
-    if (this.#windows && params.window !== undefined) {
-      ({ window } = params);
-      if (!Feed.isWindow(window)) return this.#fail(message, CODE.INVALID_PARAMS, 'the window is not one');
-    }
-    this.#handles.put({ id: message.id, number: call, seq, fn, event: params.event, window, cancelled: false });
-    return this.#schedule();
+    let { window } = params;
+    let why;
+    if (!Number.isSafeInteger(call) || call < 0) why = 'call is not a number from 0';
+    else if (!Number.isSafeInteger(seq) || seq < 0) why = 'seq is not a number from 0';
+    else if (!('event' in params)) why = 'there is no event';
+    else if (!this.#functions.has(fn)) why = `no function named ${fn}`;
+    else if (!this.#windows || window === undefined) window = null;
+    else if (!Feed.isWindow(window)) why = 'the window is not one';
+    if (why === undefined) return { id: message.id, number: call, seq, fn, event: params.event, window, cancelled: false };
+    this.#fail(message, CODE.INVALID_PARAMS, why);
+    return null;
   }
 
   // Calls that come meanwhile wait.
@@ -357,13 +386,11 @@ export class Peer {
 
   #withdrawn() {
     this.#feed = new Feed();
-    for (const handle of this.#handles) {
-      if (handle.window !== null) handle.window = { produce: handle.window.produce };
-    }
+    this.#handles.withdraw();
   }
 
   #cancelled(params) {
-    for (const handle of this.#handles) if (handle.number === params?.call) handle.cancelled = true;
+    this.#handles.cancel(params?.call);
     const call = this.#call;
     if (call === null || call.number !== params?.call || call.cancelled) return undefined;
     call.cancelled = true;
@@ -403,7 +430,7 @@ export class Peer {
       fn: handle.fn,
       asked: 0,
       spans: 0,
-      open: new Set(), // questions not handed over yet
+      open: [], // questions not handed over yet
       over: false,
       cancelled: handle.cancelled,
       failure: null, // the daemon refused a settlement
@@ -569,7 +596,7 @@ export class Peer {
     const { asked } = answer;
     const { call } = asked;
     asked.settled = true;
-    call.open.delete(asked);
+    takeOut(call.open, asked);
     this.#woken = true;
     if (answer.settlement !== undefined) this.#settle(call, asked.number, answer.settlement);
     if (answer.failure === undefined && answer.e === undefined) return asked.resolve(answer.value);
@@ -626,7 +653,7 @@ export class Peer {
     if (error !== undefined) answer = { asked, e: error };
     else if (value !== undefined) answer = { asked, value };
     else answer = { asked, failure: new ProtocolError('an answer in a window has value or error') };
-    const alone = this.#answers.empty && asked.call.open.size === 1;
+    const alone = this.#answers.empty && asked.call.open.length === 1;
     this.#answers.put(answer);
     if (alone) this.#scheduleTick();
     else this.#schedule();
@@ -634,7 +661,7 @@ export class Peer {
 
   // What was produced here: likewise, where nothing of the handler has been woken since the producers began.
   #putQuietly(answer) {
-    const alone = !this.#woken && this.#answers.empty && answer.asked.call.open.size === 1;
+    const alone = !this.#woken && this.#answers.empty && answer.asked.call.open.length === 1;
     this.#answers.put(answer);
     if (alone) this.#scheduleTick();
     else this.#schedule();
@@ -662,7 +689,7 @@ export class Peer {
     const call = this.#call;
     if (!this.#answers.empty) this.#schedule();
     else if (call !== null) {
-      if (call.cancelled && call.open.size === 0) this.#schedule();
+      if (call.cancelled && call.open.length === 0) this.#schedule();
     } else if (!this.#handles.empty && !this.#resetting) {
       // The loop has its turn after each write: nothing that has come, or is due, waits for a long line of calls.
       if (this.#out.waits) this.#scheduleTick();
@@ -720,38 +747,3 @@ const raised = (id, e) => result(id, `{"raised":${encode(e, 'the error')}}`);
 const cancelled = () => new Cancelled('the call was cancelled');
 
 const ended = (call) => new CallEnded(`call ${call.number} has been answered already`);
-
-// First in, first out, without the cost of Array.shift() in a long one.
-class Queue {
-  #items = [];
-  #head = 0;
-
-  get empty() {
-    return this.#head === this.#items.length;
-  }
-
-  put(item) {
-    this.#items.push(item);
-  }
-
-  take() {
-    if (this.#head === this.#items.length) return undefined;
-    const item = this.#items[this.#head];
-    this.#items[this.#head++] = undefined;
-    if (this.#head === this.#items.length) {
-      this.#items.length = 0;
-      this.#head = 0;
-    }
-    return item;
-  }
-
-  *[Symbol.iterator]() {
-    for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at];
-  }
-
-  /** Takes out the first item of which `matches` is true. */
-  remove(matches) {
-    const at = this.#items.findIndex((item, i) => i >= this.#head && matches(item));
-    return at === -1 ? undefined : this.#items.splice(at, 1)[0];
-  }
-}
