@@ -52,7 +52,7 @@ _END = -1
 class Walker:
     """A place in a JSON text, moved forward by what is read. `stop` bounds what is ever read from the file."""
 
-    __slots__ = ("_base", "_buffer", "_chunk_size", "_file", "_position", "_proved", "_stop", "read_exactly")
+    __slots__ = ("_base", "_buffer", "_chunk_size", "_file", "_position", "_proved", "_stop", "block", "read_exactly")
 
     def __init__(
         self,
@@ -70,6 +70,8 @@ class Walker:
         self._proved = proved
         # How many runs of elements were not as we write them, and had to be read with more care.
         self.read_exactly = 0
+        # The text of the run at hand, where it is as we write it.
+        self.block: bytes | None = None
         self._buffer = b""
         self._base = start  # the file offset of buffer[0]
         self._position = 0  # in the buffer
@@ -166,8 +168,11 @@ class Walker:
         for run in self.runs(depth=depth):
             yield from run
 
-    def runs(self, *, depth: int = MAX_DEPTH) -> Iterator[list[Value]]:
-        """The elements of the array here, as many at a time as come cheap: numbers in runs, all else one by one."""
+    def runs(self, *, depth: int = MAX_DEPTH, recurring: bool = False) -> Iterator[list[Value]]:
+        """The elements of the array here, as many at a time as come cheap: numbers in runs, all else one by one.
+
+        `recurring`: elements that have the same text may be one and the same object.
+        """
         if self._byte() != _OPEN_ARRAY:
             raise self._unexpected("'['")
         self._position += 1
@@ -183,11 +188,18 @@ class Walker:
         level = (len(space) - 1) // 2
         ours = depth >= jsontext.FAST_DEPTH and level > 0 and space == b"\n" + b"  " * level
         one_by_one_to = 0
+        known = _Known(indent, level) if recurring and ours else None
+        # Whether the array was longer than what was read at once, and so may well go on behind what is read next.
+        long = False
         while True:
             byte = self._byte()
-            block = self._block(indent, level) if ours and self.offset >= one_by_one_to and byte != _END else None
+            block = None
+            if ours and self.offset >= one_by_one_to and byte != _END:
+                block = self._block(indent, level, known, long)
             if block is not None and block[0] is not None:
+                long = True
                 yield block[0]
+                self.block = None
             elif block is not None:
                 one_by_one_to = block[1]
                 continue
@@ -229,21 +241,38 @@ class Walker:
             return self.error(f"the text ends where {wanted} is expected", self.offset)
         return self.error(f"expected {wanted}", self.offset)
 
-    def _block(self, indent: bytes, level: int) -> tuple[list[Value] | None, int]:
+    def _block(self, indent: bytes, level: int, known: _Known | None, long: bool) -> tuple[list[Value] | None, int]:
         """As many elements as lie in what was read, and where they end; None if they are not as we lay them out."""
         while True:
             buffer, position = self._buffer, self._position
+            tried = -1
+            if long:
+                # To look for the end costs more than a try without: no array goes on behind its end.
+                tried = _last_boundary(buffer, position, indent)
+                if tried >= 0 and (values := self._elements_to(tried, level, known)) is not None:
+                    return values, self._base + tried
             end = buffer.find(indent[:-2] + b"]", position)
             if end < 0:
                 end = _last_boundary(buffer, position, indent)
             if end >= 0:
-                text = buffer[position:end]
-                values = jsontext.loads_proved(text) if self._proved else jsontext.loads_spread(text, level)
-                if values is not None:
-                    self._position = end
-                return values, self._base + end
+                return None if end == tried else self._elements_to(end, level, known), self._base + end
             if len(buffer) - position >= self._chunk_size or not self._more():
                 return None, self._base + len(self._buffer)
+
+    def _elements_to(self, end: int, level: int, known: _Known | None) -> list[Value] | None:
+        """The elements that end there in the buffer; None, and none is read, if they are not as we lay them out."""
+        text = self._buffer[self._position : end]
+        values: list[Value] | None
+        if self._proved:
+            values = jsontext.loads_proved(text)
+        elif known is not None:
+            values = known.elements(text)
+        else:
+            values = jsontext.loads_spread(text, level)
+        if values is not None:
+            self.block = text
+            self._position = end
+        return values
 
     def _container_of_lines(self, indent: bytes, depth: int) -> tuple[Value, bool]:
         """The object or array here, which ends with the first line that closes at `indent`; False if it did not."""
@@ -383,6 +412,48 @@ class Walker:
         self._base += self._position
         self._position = 0
         return True
+
+
+class _Known:
+    """Elements of one array that are objects, by their text: what has stood there before is not decoded again."""
+
+    def __init__(self, indent: bytes, level: int) -> None:
+        self._level = level
+        self._closing = indent + b"}"
+        self._between = self._closing + b"," + indent + b"{"
+        self._known: dict[bytes, Value] = {}
+        self._recur = True
+
+    def elements(self, text: bytes) -> list[Value] | None:
+        """The elements of the array, as many as stand in a text; None if they are not as we lay them out."""
+        if self._recur and text.startswith(b"{") and text.endswith(self._closing):
+            pieces = text[1 : -len(self._closing)].split(self._between)
+            elements = list(map(self._known.get, pieces))
+            if all(elements) or self._learn(pieces):
+                return list(map(self._known.__getitem__, pieces))
+        return jsontext.loads_spread(text, self._level)
+
+    def _learn(self, pieces: list[bytes]) -> bool:
+        """Decode what is not known of these; False if that is too much, or not as we lay it out."""
+        new = set(pieces) - self._known.keys()
+        if len(new) * _RECURS > len(pieces) or max(map(len, new)) > _MOST_KNOWN_BYTES:
+            self._recur = False
+            return False
+        if len(self._known) + len(new) > _MOST_KNOWN:
+            self._known.clear()
+            new = set(pieces)
+        for piece in new:
+            found = jsontext.loads_spread(b"{%b%b" % (piece, self._closing), self._level)
+            if found is None or len(found) != 1:
+                return False
+            self._known[piece] = found[0]
+        return True
+
+
+# Where of so many elements one is new, or one has so many bytes, they are not kept; and never more of them than this.
+_RECURS = 4
+_MOST_KNOWN_BYTES = 1024
+_MOST_KNOWN = 256
 
 
 def _last_boundary(buffer: bytes, position: int, indent: bytes) -> int:

@@ -3,13 +3,16 @@
 The pass that checks a recording reads its parts one behind the other; whoever plays it wants them side by side, and
 most of them as the text that goes to a handler. So each part is put by, one value a line, and read from there. It is a
 copy of what was checked and no file format: it lives as long as the reader.
+
+Values stand between commas (`jsontext.dumps_between_commas`), which go when a line is read; numbers of a lane do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from playhead import jsontext
@@ -31,6 +34,8 @@ class Part(NamedTuple):
 
     start: int
     stop: int
+    # Whether each line stands between commas.
+    commas: bool = True
 
 
 class PutBy:
@@ -43,41 +48,51 @@ class PutBy:
         self._responses: dict[str, Part] = {}
         # Whether something found no room, so that nothing is to be had from here.
         self.full = False
+        # Whether an entry is an error.
+        self._raised = False
+
+    def values(self, run: list[Value]) -> None:
+        """The next events, outputs, or answers."""
+        self._write(jsontext.dumps_between_commas(run))
 
     def events(self, run: list[dict[str, Any]]) -> None:
         """The next elements of "events"; likewise below."""
-        self._write(map(jsontext.dumps_read, [element["event"] for element in run]))
+        self.values([element["event"] for element in run])
 
     def entries(self, run: list[dict[str, Any]]) -> None:
-        self._write(
-            jsontext.dumps_read(entry["output"]) if "output" in entry else _ERROR + jsontext.dumps_read(entry["error"])
-            for entry in run
-        )
+        for entry in run:
+            if "output" in entry:
+                self._write(b",%b,\n" % jsontext.dumps_read(entry["output"]))
+            else:
+                self._raised = True
+                self._write(b",%b%b,\n" % (_ERROR, jsontext.dumps_read(entry["error"])))
 
     def records(self, run: list[dict[str, Any]]) -> None:
-        alike = ((text, sum(1 for _ in same)) for text, same in groupby(map(jsontext.dumps_read, run)))
-        self._write(b"%d %b" % (times, text) for text, times in alike)
+        self._write(b"".join([b"%d %b\n" % (times, text) for text, times in _counted(run)]))
 
-    def values(self, run: list[Value]) -> None:
-        self._write(map(jsontext.dumps_read, run))
+    def numbers(self, run: list[Value], text: bytes | None) -> None:
+        """`text`: how they stand in the file, if each has a line of its own there, in our layout."""
+        # There is nothing else in it than numbers, their commas, and spaces.
+        self._write(
+            b"%b\n" % (b"\n".join(map(jsontext.dumps_read, run)) if text is None else text.translate(None, b" ,"))
+        )
 
-    def end(self, part: str) -> None:
+    def end(self, part: str, *, commas: bool = True) -> None:
         """What was written since the last end is this part."""
-        self._parts[part] = self._ended()
+        self._parts[part] = self._ended(commas)
 
     def end_lane(self, key: str) -> None:
         """The same for a lane of "responses"."""
-        self._responses[key] = self._ended()
+        self._responses[key] = self._ended(True)
 
-    def _ended(self) -> Part:
-        part = Part(self._start, self._size)
+    def _ended(self, commas: bool) -> Part:
+        part = Part(self._start, self._size, commas)
         self._start = self._size
         return part
 
-    def _write(self, lines: Iterable[bytes]) -> None:
+    def _write(self, data: bytes) -> None:
         if self.full:
             return
-        data = b"\n".join([*lines, b""])
         try:
             self.full = self._file.write(data) < len(data)
         except OSError:
@@ -87,7 +102,22 @@ class PutBy:
 
     def calls(self, chunk_size: int, most: int) -> Iterator[TapeCall | PlainRun]:
         """The calls, up to `most` together where they are alike; a lane is read in chunks of that size."""
-        return _Reading(self._file, self._parts, self._responses, chunk_size, most).calls()
+        return _Reading(self._file, self._parts, self._responses, self._raised, chunk_size, most).calls()
+
+
+def _counted(run: list[dict[str, Any]]) -> Iterator[tuple[bytes, int]]:
+    """The texts of records, and how often each stands there at a time."""
+    last, times = b"", 0
+    # What was read from the same text is one object.
+    for _, same in groupby(run, id):
+        one, *others = same
+        text = jsontext.dumps_read(one)
+        if text != last and times:
+            yield last, times
+            times = 0
+        last = text
+        times += 1 + len(others)
+    yield last, times
 
 
 class _Asks(NamedTuple):
@@ -102,11 +132,18 @@ class _Reading:
     """One reading of the calls."""
 
     def __init__(
-        self, file: BinaryIO, parts: dict[str, Part], responses: dict[str, Part], chunk_size: int, most: int
+        self,
+        file: BinaryIO,
+        parts: dict[str, Part],
+        responses: dict[str, Part],
+        raised: bool,
+        chunk_size: int,
+        most: int,
     ) -> None:
         self._file = file
         self._parts = parts
         self._responses = responses
+        self._raised = raised
         self._chunk_size = chunk_size
         self._most = max(1, most)
         self._open: dict[LaneName, Iterator[bytes]] = {}
@@ -123,7 +160,7 @@ class _Reading:
                 count = min(left, self._most)
                 given, outputs = list(islice(events, count)), list(islice(entries, count))
                 asks = self._asks(text)
-                if asks is None or any(output.startswith(_ERROR) for output in outputs):
+                if asks is None or (self._raised and any(output.startswith(_ERROR) for output in outputs)):
                     for place, parts in enumerate(zip(given, outputs, strict=True), seq):
                         yield self._call(place, text, *parts)
                 else:
@@ -205,4 +242,7 @@ def _lines(file: BinaryIO, part: Part, chunk_size: int) -> Iterator[list[bytes]]
         if held:
             lines[0] = b"".join([*held, lines[0]])
         held = [lines.pop()]
-        yield lines
+        yield list(map(_BETWEEN_COMMAS, lines)) if part.commas else lines
+
+
+_BETWEEN_COMMAS: Final = itemgetter(slice(1, -1))

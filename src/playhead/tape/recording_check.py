@@ -133,7 +133,7 @@ class RecordingCheck:
                     self._read_meta()
                 case "events":
                     self.events = self._read_elements(
-                        "events", self._check_event, self._are_events, PutBy.events, ELEMENT_DEPTH, key
+                        "events", self._check_event, self._are_events, PutBy.events, PutBy.values, ELEMENT_DEPTH, key
                     )
                 case "clock":
                     self.clock = self._read_numbers("clock")
@@ -179,12 +179,16 @@ class RecordingCheck:
         self,
         part: str,
         check: Callable[[Value, int], None],
-        check_run: Callable[[list[Any], int], bool],
+        check_run: Callable[[list[Any], int], list[Any] | None],
         put: Callable[[PutBy, list[Any]], None],
+        put_checked: Callable[[PutBy, list[Any]], None],
         depth: int,
         *tokens: str,
     ) -> LaneRange:
-        """An array whose elements are checked in runs, as long as nothing is out of the ordinary, else one by one."""
+        """An array whose elements are checked in runs, as long as nothing is out of the ordinary, else one by one.
+
+        `check_run` gives what `put_checked` takes of the run, if all of it is sound at a glance.
+        """
         walker, put_by = self._walker, self.put_by
         start = walker.offset
         if walker.kind() != "[":
@@ -194,10 +198,14 @@ class RecordingCheck:
         count = 0
         sound = True
         exact_before, elements = walker.read_exactly, []
-        for run in walker.runs(depth=depth):
+        # One object in many places is not for those who may change it.
+        for run in walker.runs(depth=depth, recurring=part == "calls" and put_by is not None):
             if self._kept is not None:
                 elements += run
-            if sound and not check_run(run, count):
+            checked = check_run(run, count) if sound else None
+            if checked and put_by is not None:
+                put_checked(put_by, checked)
+            elif sound and not checked:
                 for index, element in enumerate(run, count):
                     try:
                         check(element, index)
@@ -205,19 +213,19 @@ class RecordingCheck:
                         sound = False
                         self._find(part, error.reason, *tokens, index, *error.tokens)
                         break
-            if sound and put_by is not None:
-                put(put_by, run)
+                if sound and put_by is not None:
+                    put(put_by, run)
             count += len(run)
         if put_by is not None:
-            put_by.end(part)
+            put_by.end(part, commas=part != "calls")
         return self._range(start, count, exact_before, elements)
 
-    def _are_events(self, run: list[Any], count: int) -> bool:
-        """Whether these are sound, seen at a glance. Here as below: if not, each of them is looked at."""
+    def _are_events(self, run: list[Any], count: int) -> list[Any] | None:
+        """The events, if these are sound, seen at a glance. Here as below: if not, each of them is looked at."""
         try:
-            return _in_order(run, count) and all("event" in element for element in run)
+            return [element["event"] for element in run] if _in_order(run, count) else None
         except (KeyError, TypeError, IndexError):
-            return False
+            return None
 
     def _check_event(self, element: Value, index: int) -> None:
         if not isinstance(element, dict):
@@ -226,15 +234,16 @@ class RecordingCheck:
             raise Misshapen("has no event")
         _check_seq(element, index)
 
-    def _are_entries(self, run: list[Any], count: int) -> bool:
+    def _are_entries(self, run: list[Any], count: int) -> list[Any] | None:
         try:
-            if not _in_order(run, count) or not all("output" in entry and len(entry) == 2 for entry in run):
-                return False
+            if not _in_order(run, count) or set(map(len, run)) != _TWO_MEMBERS:
+                return None
+            outputs = [entry["output"] for entry in run]
         except (KeyError, TypeError, IndexError):
-            return False
+            return None
         # The elements of an array in the canonical form, one behind the other, are what the hash is made of.
         self._entries_hash.add_bytes(canonical_bytes(run)[1:-1])
-        return True
+        return outputs
 
     def _check_entry(self, element: Value, index: int) -> None:
         if not isinstance(element, dict):
@@ -271,11 +280,11 @@ class RecordingCheck:
             elif name == "random" and not (min(run) >= 0 and max(run) < 1):  # type: ignore[type-var,operator]
                 index = next(index for index, value in enumerate(run) if not 0 <= value < 1)  # type: ignore[operator]
                 self._find(name, "outside [0, 1)", name, count + index)
-            if put_by is not None:
-                put_by.values(run)
+            elif put_by is not None:
+                put_by.numbers(run, walker.block)
             count += len(run)
         if put_by is not None:
-            put_by.end(name)
+            put_by.end(name, commas=False)
         return self._range(start, count, exact_before, elements)
 
     def _read_responses(self) -> None:
@@ -315,6 +324,7 @@ class RecordingCheck:
                     self._check_entry,
                     self._are_entries,
                     PutBy.entries,
+                    PutBy.values,
                     ELEMENT_DEPTH,
                     "transcript",
                     "entries",
@@ -346,7 +356,14 @@ class RecordingCheck:
                         self._find(PLAYHEAD, f"not {PLAYHEAD_VERSION}, the one version known", PLAYHEAD, "version")
                 case "calls":
                     self.calls = self._read_elements(
-                        "calls", self._check_call, self._are_calls, PutBy.records, CALL_DEPTH, PLAYHEAD, "calls"
+                        "calls",
+                        self._check_call,
+                        self._are_calls,
+                        PutBy.records,
+                        PutBy.records,
+                        CALL_DEPTH,
+                        PLAYHEAD,
+                        "calls",
                     )
                 case "policy":
                     self.policy = walker.load()
@@ -363,13 +380,16 @@ class RecordingCheck:
         self.playhead = (start, walker.offset)
         return None
 
-    def _are_calls(self, run: list[Any], _: int) -> bool:
+    def _are_calls(self, run: list[Any], _: int) -> list[Any] | None:
         clock = random = 0
-        keys: list[str] = []
+        keys: dict[str, int] = {}
+        # Those that were read from the same text are one object.
+        times = Counter(map(id, run))
+        calls = dict(zip(map(id, run), run, strict=True))
         try:
-            for call in run:
+            for many, call in zip(times.values(), calls.values(), strict=True):
                 if len(call) != 2 or type(call["fn"]) is not str or type(call["asks"]) is not list:
-                    return False
+                    return None
                 for ask in call["asks"]:
                     if "respond" in ask:
                         members = len(ask)
@@ -377,25 +397,26 @@ class RecordingCheck:
                             members -= type(ask.get("args")) is list
                             members -= type(ask.get("kwargs")) is dict
                             if members != 1:
-                                return False
-                        keys.append(ask["respond"])
+                                return None
+                        key = ask["respond"]
+                        keys[key] = keys.get(key, 0) + many
                     elif len(ask) != 1:
-                        return False
+                        return None
                     elif ask.get("now") is _ONE:
-                        clock += 1
+                        clock += many
                     elif ask.get("random") is _ONE:
-                        random += 1
+                        random += many
                     else:
-                        return False
+                        return None
         except (KeyError, TypeError, AttributeError):
-            return False
+            return None
         if not set(map(type, keys)) <= _KEY_TYPES:
-            return False
+            return None
         self._asked_clock += clock
         self._asked_random += random
-        for key, times in Counter(keys).items():
-            self._asked_responses[key] = self._asked_responses.get(key, 0) + times
-        return True
+        for key, asked in keys.items():
+            self._asked_responses[key] = self._asked_responses.get(key, 0) + asked
+        return run
 
     def _check_call(self, element: Value, _: int) -> None:
         for ask in parse_call(element).asks:
@@ -448,6 +469,7 @@ class RecordingCheck:
 
 _NUMBER_TYPES: Final = {int, float}
 _KEY_TYPES: Final = {str}
+_TWO_MEMBERS: Final = {2}
 # True is another object. Where small integers are not one and the same, each ask is looked at.
 _ONE: Final = 1
 
