@@ -166,7 +166,7 @@ def _measure(
     try:
         figures = group.measure(size, folder)
         if check:
-            figures = [replace(each, bar=each.bar if each.bar and each.bar.busy else None) for each in figures]
+            figures = [replace(each, bar=each.bar and each.bar.checked()) for each in figures]
     except (memory.NoRoom, Missing) as error:
         skipped.append({"name": name, "reason": str(error)})
         return [], []

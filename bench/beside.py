@@ -12,7 +12,9 @@ from bench.measure import Figure, Size
 _SIZES = {"tiny": (100, 20, 1), "quick": (3_000, 200, 2), "normal": (20_000, 500, 5), "full": (100_000, 500, 7)}
 # A flight recorder is another thing in each language: bars are held beside the one of Python.
 LEAST_TO_XAG = {"recorded": 10.0, "replayed": 7.0}
+HELD_TO_XAG = {"recorded": 1.5, "replayed": 1.8}
 LEAST_TO_TEMPORAL = 100.0
+HELD_TO_TEMPORAL = 25.0
 
 
 def xag(language: str, size: Size, folder: Path) -> list[Figure]:
@@ -31,7 +33,8 @@ def xag(language: str, size: Size, folder: Path) -> list[Figure]:
         title = f"{TITLES[how]}, {language.title()} handler: times the events a second of {peer.title}"
         least = language == "python" and LEAST_TO_XAG[how]
         figures += taken.values()
-        figures += best_times(f"{prefix}.to-xag", title, taken, f"{prefix}.{language}", f"{prefix}.xag", least)
+        one, other = f"{prefix}.{language}", f"{prefix}.xag"
+        figures += best_times(f"{prefix}.to-xag", title, taken, one, other, least, HELD_TO_XAG[how])
     return figures
 
 
@@ -48,5 +51,13 @@ def temporal(size: Size, folder: Path) -> list[Figure]:
     title = f"replayed, Python handler: times the activities a second of {peer.title}, one respond an event"
     return [
         *taken.values(),
-        *best_times(f"{prefix}.to-temporal", title, taken, f"{prefix}.python", f"{prefix}.temporal", LEAST_TO_TEMPORAL),
+        *best_times(
+            f"{prefix}.to-temporal",
+            title,
+            taken,
+            f"{prefix}.python",
+            f"{prefix}.temporal",
+            LEAST_TO_TEMPORAL,
+            HELD_TO_TEMPORAL,
+        ),
     ]

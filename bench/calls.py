@@ -32,6 +32,7 @@ _SIZES = {
 WARM_UP_PAIRS = {"tiny": 2, "quick": 8, "normal": 8, "full": 8}
 STRETCHES = 5
 MOST_PING_PONGS = 7
+HELD_PING_PONGS = 10.0
 _TITLES = {"recorded": "recorded from seeded sources", "replayed": "replayed"}
 
 
@@ -81,7 +82,9 @@ def _call_figure(
         "µs",
         slopes,
     )
-    return compared(figure, ping, Bar("ratio", MOST_PING_PONGS, busy=bool(clock)) if kind == "mixed" else None)
+    return compared(
+        figure, ping, Bar("ratio", MOST_PING_PONGS, busy=bool(clock), held=HELD_PING_PONGS) if kind == "mixed" else None
+    )
 
 
 def profile(language: str, how: str, folder: Path) -> str:

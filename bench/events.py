@@ -28,6 +28,7 @@ _SIZES = {"tiny": (200, 1), "quick": (10_000, 2), "normal": (30_000, 9), "full":
 # Asking takes many times as long: of so many events one.
 ASKED = 20
 LEAST_TO_HARNESS = {"python": 1.8, "node": 1.3}
+HELD_TO_HARNESS = {"python": 0.45, "node": 0.4}
 LEAST_TO_ASKING = {"python": 5.0, "node": 4.0}
 LEAST_UNPINNED = 0.8
 TITLES = {"recorded": "recorded from seeded sources", "replayed": "replayed"}
@@ -116,6 +117,7 @@ def _compared(how: str, language: str, figures: dict[str, Figure]) -> list[Figur
             one,
             f"events.{how}.harness",
             barred and LEAST_TO_HARNESS[language],
+            HELD_TO_HARNESS[language],
         ),
         *best_times(f"{one}.to-asking", to_asking, figures, one, asking, barred and LEAST_TO_ASKING[language]),
         times(
@@ -168,11 +170,17 @@ def profile(how: str, figure: Figure, folder: Path) -> str:
 
 
 def best_times(
-    name: str, title: str, figures: dict[str, Figure], one: str, other: str, least: float | Literal[False]
+    name: str,
+    title: str,
+    figures: dict[str, Figure],
+    one: str,
+    other: str,
+    least: float | Literal[False],
+    held: float | None = None,
 ) -> list[Figure]:
     """How many times as fast one is as the other, each where it does best; and both on one core, by their time there.
 
-    `one` and `other` are names of figures, without the place.
+    `one` and `other` are names of figures, without the place; `held` is of their time on a core.
     """
 
     def best(of: str) -> Figure:
@@ -181,7 +189,7 @@ def best_times(
     shown = [times(name, title, best(one), best(other), None if least is False else Bar("median", least=least))]
     on_core = [figures.get(f"{each}.{PINNED}.cpu") for each in (one, other)]
     if on_core[0] is not None and on_core[1] is not None:
-        bar = None if least is False else Bar("median", least=least, busy=True)
+        bar = None if least is False else Bar("median", least=least, busy=True, held=held)
         shown.append(times(f"{name}.cpu", f"{title}, on a core", on_core[0], on_core[1], bar))
     return shown
 

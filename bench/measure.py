@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 Size = Literal["tiny", "quick", "normal", "full"]
@@ -26,12 +26,22 @@ class Missing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The most, or the least, that a figure's `ratio` or `median` may be. `busy`: it stands on a busy machine too."""
+    """The most, or the least, that a figure's `ratio` or `median` may be. `busy`: it stands on a busy machine too.
+
+    `held`: what a check holds in its place as long as the bar is missed, so that nothing is lost that was won.
+    """
 
     of: Literal["ratio", "median"]
     most: float | None = None
     busy: bool = False
     least: float | None = None
+    held: float | None = None
+
+    def checked(self) -> Bar | None:
+        """What a check on a busy machine holds, if anything."""
+        if not self.busy or self.held is None:
+            return self if self.busy else None
+        return replace(self, most=self.most and self.held, least=self.least and self.held)
 
     def kept(self, value: float) -> bool:
         return (self.most is None or value <= self.most) and (self.least is None or value >= self.least)

@@ -322,6 +322,21 @@ def test_a_bar_holds_the_median_or_its_ratio(bar: Bar | None, runs: tuple[float,
     assert compared(Figure("one", "one", "ms", runs), base, bar).ok is ok
 
 
+@pytest.mark.parametrize(
+    ("bar", "checked"),
+    [
+        (Bar("ratio", 2), None),
+        (Bar("ratio", 2, busy=True), (2, None)),
+        (Bar("ratio", 7, busy=True, held=10), (10, None)),
+        (Bar("median", least=1.8, busy=True, held=0.5), (None, 0.5)),
+        (Bar("median", least=1.8, held=0.5), None),
+    ],
+)
+def test_a_check_holds_what_has_been_reached(bar: Bar, checked: tuple[float | None, float | None] | None) -> None:
+    held = bar.checked()
+    assert checked == (None if held is None else (held.most, held.least))
+
+
 def test_times_are_of_the_same_turns() -> None:
     one, two = Figure("one", "one", "ms", (2, 30, 4)), Figure("two", "two", "ms", (1, 10, 4))
     found = times("of", "of", one, two, Bar("median", least=2))
