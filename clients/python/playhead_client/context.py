@@ -153,25 +153,26 @@ class Context:
         if lanes and call.loop is None and not inside_producer.get():
             connection = call.connection
             if connection.owner == get_ident():
-                told = _ITEMS.get(key) if args is None and kwargs is None and not self._lane else None
-                if told is None:
+                told = _ITEMS.get(key)
+                if told is None or args or kwargs or self._lane:
                     told = self._told(key, args, kwargs)
+                    if len(told) >= connection.limit_bytes - ROOM_BYTES:
+                        told = None  # Asking says what is wrong.
+                answer = None
                 connection.busy = True
                 try:
                     answers = lanes.get(key)
-                    if answers and connection.alone and len(told) < connection.limit_bytes - ROOM_BYTES:
+                    if answers and connection.alone and told is not None:
                         call.asks += 1
                         call.taken.append(told)
                         answer = answers.pop()
                         if not answers:
                             del lanes[key]
-                        if "value" in answer:
-                            return answer["value"]
-                    else:
-                        answer = None
                 finally:
                     connection.busy = False
                 if answer is not None:  # Not while busy: whoever revives it may take as long as he likes.
+                    if "value" in answer:
+                        return answer["value"]
                     raise revive(answer["error"], call.revivers) if "error" in answer else of_reply(None)
         loop = call.loop
         in_loop = loop is not None and loop.thread == get_ident()

@@ -42,21 +42,24 @@ class Feed:
         Raises ProtocolError for what is no window.
         """
         try:
-            for name, lane in window.items():
-                if name == "now":
-                    lane.reverse()
-                    self.now = lane + self.now if self.now else lane
-                elif name == "random":
-                    lane.reverse()
-                    self.random = lane + self.random if self.random else lane
-                elif name == "respond":
-                    lanes = self.respond
-                    for key, values in lane.items():
-                        values.reverse()
-                        if key in lanes:
-                            lanes[key] = values + lanes[key]
-                        elif values:
-                            lanes[key] = values
+            take = window.get
+            values = take("now")
+            if values is not None:
+                values.reverse()
+                self.now = values + self.now if self.now else values
+            values = take("random")
+            if values is not None:
+                values.reverse()
+                self.random = values + self.random if self.random else values
+            given = take("respond")
+            if given is not None:
+                lanes = self.respond
+                for key, values in given.items():
+                    values.reverse()
+                    if key in lanes:
+                        lanes[key] = values + lanes[key]
+                    elif values:
+                        lanes[key] = values
         except (AttributeError, TypeError):
             raise ProtocolError("the daemon sent a window that holds no lists of values") from None
 
