@@ -714,16 +714,24 @@ def test_texts_that_look_like_floats_stay(text: str) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(TRICKY)), min_size=1))
-def test_an_array_of_floats_is_written_as_its_elements_are(numbers: list[float]) -> None:
+def test_floats_as_python_writes_them_are_laid_out_one_by_one(numbers: list[float]) -> None:
+    value = {"1.0": numbers, '"-0.0,1e-07': [{text: number} for text, number in zip(LOOKALIKES, numbers, strict=False)]}
     for form in (jsonnumbers.ES6_FLOATS, jsonnumbers.EXACT_FLOATS):
-        assert form.array(numbers) == f"[{','.join(map(form.one, numbers))}]"
+        style = jsontext.EXACT._replace(real=form.one)
+        for part in (numbers, value, numbers[0]):
+            text = json.dumps(part, ensure_ascii=False, separators=(",", ":"))
+            assert jsonnumbers.laid_out(text, form).encode() == jsontext.write(part, style)
+
+
+LOOKALIKES = ["1.0,", "\\", '"', '\\"5.0', "e-0", "1e-06", "[1e+16]", "-0.0", "", "2.0"]
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_an_array_with_what_is_not_finite_is_refused(number: float) -> None:
+@pytest.mark.parametrize("option", [jsontext.PLAIN, jsontext.SORTED, jsontext.PLAIN | orjson.OPT_INDENT_2])
+def test_what_is_not_finite_is_not_written_anew(number: float, option: int) -> None:
     for form in (jsonnumbers.ES6_FLOATS, jsonnumbers.EXACT_FLOATS):
         with pytest.raises(NotCanonical, match="not finite"):
-            form.array([1.0, number])
+            jsontext.written_anew([1.0, number], form, option)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 // node host.mjs FILE: serves the handler of a file, or of an installed package, to the daemon on stdin and stdout.
 // A file that cannot be served ends the process with 1 and a short message on stderr, before initialize is answered.
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -124,6 +123,7 @@ function explain(error, url) {
 // An imported module's SyntaxError does not say where; Node's own check does.
 function checked(url) {
   if (TYPESCRIPT.test(url.pathname)) return '';
+  const { spawnSync } = createRequire(import.meta.url)('node:child_process');
   const { status, stderr } = spawnSync(process.execPath, ['--check', fileURLToPath(url)], { encoding: 'utf8' });
   return status === 0 ? '' : stderr;
 }

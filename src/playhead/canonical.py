@@ -60,16 +60,22 @@ def canonical_bytes(value: object) -> bytes:
         data = jsontext.sorted_unproved(value)
     except TypeError:
         return exact_bytes(value)
-    if data.isascii() and (whole := jsontext.mended(data, ES6_FLOATS)) is not None:
-        return whole
+    if data.isascii():
+        whole = jsontext.mended(data, ES6_FLOATS)
+        return _written_anew(value) if whole is None else whole
     return _finished(data, value)
 
 
 def _finished(data: bytes, value: object) -> bytes:
     if not data.isascii() and _may_sort_differently(data):
         return exact_bytes(value)
+    whole = jsontext.mended(data, ES6_FLOATS)
+    return _written_anew(value) if whole is None else whole
+
+
+def _written_anew(value: object) -> bytes:
     try:
-        return jsontext.with_floats(data, value, ES6_FLOATS, jsontext.SORTED)
+        return jsontext.written_anew(value, ES6_FLOATS, jsontext.SORTED)
     except (NotCanonical, TypeError, RecursionError):
         # It has the pointer of what is in the way, and no limit.
         return exact_bytes(value)

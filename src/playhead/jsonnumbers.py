@@ -30,11 +30,15 @@ def es6_float(number: float) -> str:
         return text
     if power <= -7:
         return f"{mantissa}e{power}"
-    sign = "-" if mantissa.startswith("-") else ""
-    digits = mantissa.lstrip("-").replace(".", "")
-    if power < 0:
-        return f"{sign}0.{'0' * (-power - 1)}{digits}"
-    return f"{sign}{digits:0<{power + 1}}"
+    return _shifted(mantissa, power)
+
+
+def _shifted(mantissa: str, power: int) -> str:
+    """The number without an exponent, where it is below 1 or has no digit behind the point."""
+    digits = mantissa.replace(".", "")
+    if power > 0:
+        return digits.ljust(power + (2 if digits[0] == "-" else 1), "0")
+    return f"-0.{'0' * (-power - 1)}{digits[1:]}" if digits[0] == "-" else f"0.{'0' * (-power - 1)}{digits}"
 
 
 # Of a subclass the float that it extends.
@@ -84,11 +88,11 @@ def _nearest_float(number: int) -> float:
 
 
 class FloatForm(NamedTuple):
-    """A way to write floats: one of them; the elements of an array; and what splits a text at those not proved."""
+    """A way to write floats: one of them; what splits a text at those not proved; and what ends a whole one."""
 
     one: Callable[[float], str]
-    array: Callable[[list[float]], str]
     unproved: Callable[[bytes, int], list[bytes]]
+    end: str
 
 
 def mended(data: bytes, form: FloatForm) -> bytes | None:
@@ -96,17 +100,19 @@ def mended(data: bytes, form: FloatForm) -> bytes | None:
 
     What is not proved to be right is replaced where it stands.
     """
+    parts = [data]
+    if data.find(b".") >= 0:
+        # Turn by turn what stands before an unproved decimal point, and the rest of its number from there.
+        parts = form.unproved(data, _FEW + 1)
+        if len(parts) > 2 * _FEW + 1:
+            return None
     # Not `in`: of bytes it first makes, and drops, an exception that says they are no integer.
     if (_EXPONENT(data) or (data.find(b"E") >= 0 and _CAPITAL_EXPONENT(data))) and _has_bare_exponents(data):
         return None
-    if data.find(b".") < 0:
-        return data
-    # Turn by turn what stands before an unproved decimal point, and the rest of its number from there.
-    parts = form.unproved(data, _FEW + 1)
     if len(parts) == 1:
         return data
     # Without escapes, and only so, each quote begins or ends a text.
-    if len(parts) > 2 * _FEW + 1 or data.find(b"\\") >= 0:
+    if data.find(b"\\") >= 0:
         return None
     quotes = 0
     for at in range(1, len(parts), 2):
@@ -145,35 +151,63 @@ _MANY, _SMALL, _TAIL = rb"(?<=[0-9]{8}\.)", rb"(?<=0\.)000000", rb"[0-9]{0,8}+(?
 _UNPROVED = re.compile(rb"(\.(?:%b|%b|%b)[-+.0-9eE]*)" % (_MANY, _SMALL, _TAIL))
 _UNPROVED_EXACT = re.compile(rb"(\.(?:%b|(?!0(?![0-9eE]))(?:%b|%b))[-+.0-9eE]*)" % (_MANY, _SMALL, _TAIL))
 
-
-def _es6_array(numbers: list[float]) -> str:
-    text = _array(numbers, es6_float)
-    return f"[{text.replace('-0.0,', '0,').replace('.0,', ',')[1:-1]}]"
+ES6_FLOATS = FloatForm(es6_float, _UNPROVED.split, "")
+EXACT_FLOATS = FloatForm(exact_float, _UNPROVED_EXACT.split, ".0")
 
 
-def _exact_array(numbers: list[float]) -> str:
-    return f"[{_array(numbers, exact_float)[1:-1]}]"
+def laid_out(text: str, form: FloatForm) -> str:
+    """JSON without spaces and control characters in which each float stands as `repr` has it, as `form` writes them.
+
+    These are the right digits already: only zeros, points and exponents move.
+    """
+    # Where no quote is escaped, each begins or ends a text, and what is a number stands in every other piece.
+    escaped = text.find("\\") >= 0 and text.find('\\"') >= 0
+    if escaped:
+        text = text.replace("\\\\", "\0").replace('\\"', "\1")
+    pieces = text.split('"')
+    if _MOVES("".join(pieces[1::2])) is None:
+        # Then it need not be asked where something stands.
+        text = _moved(text, form.end)
+    else:
+        pieces[::2] = _moved('"'.join(pieces[::2]), form.end).split('"')
+        text = '"'.join(pieces)
+    return text.replace("\1", '\\"').replace("\0", "\\\\") if escaped else text
 
 
-def _array(numbers: list[float], one: Callable[[float], str]) -> str:
-    """Each number between two commas; only whole ones are still as `repr` has them, which is called once for all."""
-    text = f",{repr(numbers)[1:-1]},".replace(", ", ",")
-    if text.find("n") >= 0:
-        raise NotCanonical("a number is not finite")
-    if text.find("e") < 0:
-        return text
+# Whatever `_moved` looks for has this in it.
+_MOVES = re.compile(r"[.e](?:(?<=\.)0|(?<=[0-9]e)[-+])").search
+
+
+def _moved(text: str, end: str) -> str:
+    """The numbers, with those written out that ECMAScript has no exponent for; `end` is behind the whole ones."""
+    if not end:
+        if text.find("-0.0") >= 0:
+            text = _MINUS_ZERO("0", text)
+        text = _POINT_ZERO("", text)
     parts: list[str] = []
     behind = 0
-    for found in _PLAIN.finditer(text):
-        start = text.rfind(",", 0, found.start()) + 1
-        parts += (text[behind:start], one(float(text[start : found.end()])))
+    for found in _EXPONENT_MOVES(text):
+        at = found.start()
+        power = found[0][1:]
+        if power == "-0":
+            parts.append(text[behind:at] + "e-")
+        else:
+            # A number has 17 digits, a point and a sign.
+            before = text[behind if at < behind + 19 else at - 19 : at]
+            mantissa = before[len(before.rstrip(_MANTISSA)) :]
+            parts.append(text[behind : at - len(mantissa)])
+            parts.append(_shifted(mantissa, int(power)))
+            if power[0] == "+":
+                parts.append(end)
         behind = found.end()
+    if not parts:
+        return text
     parts.append(text[behind:])
-    return "".join(parts).replace("e-0", "e-")
+    return "".join(parts)
 
 
-# Where `repr` has an exponent, and ECMAScript none.
-_PLAIN = re.compile(r"e(?:-0[56]|\+1[6-9]|\+20)(?=,)")
-
-ES6_FLOATS = FloatForm(es6_float, _es6_array, _UNPROVED.split)
-EXACT_FLOATS = FloatForm(exact_float, _exact_array, _UNPROVED_EXACT.split)
+_MINUS_ZERO = re.compile(r"-0\.0(?![0-9])").sub
+_POINT_ZERO = re.compile(r"\.0(?![0-9])").sub
+# `repr` has two digits in an exponent, and has one from 1e16 on and below 1e-4.
+_EXPONENT_MOVES = re.compile(r"e(?<=[0-9]e)(?:-0[56]?|\+(?:1[6-9]|20)(?![0-9]))").finditer
+_MANTISSA = "-.0123456789"

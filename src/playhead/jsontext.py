@@ -11,8 +11,9 @@ A text is read by the first of four readers that can vouch for it. They agree on
 3. the standard library with hooks for what it loses or lets through;
 4. a strict reader of our own, for texts that are deep or wrong: it alone knows line, column and pointer.
 
-A text is written by orjson where it can write the value at all, but for the floats that are not proved to be right:
-those are written by our own rules, and orjson puts them in their places.
+A text is written by orjson where it can write the value at all, but for the floats that are not proved to be right: a
+few of them are replaced in its text, and where there are many, the standard library writes the value, or, where it has
+to be laid out, orjson puts the floats that we wrote in their places.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from playhead.jsonnumbers import (
     FloatForm,
     exact_float,
     exact_integer,
+    laid_out,
 )
 from playhead.jsonnumbers import es6_float as es6_float
 from playhead.jsonnumbers import es6_integer as es6_integer
@@ -142,6 +144,21 @@ def loads_proved(data: bytes) -> list[Value] | None:
         return None
 
 
+def are_plain(texts: list[bytes]) -> bool:
+    """Whether each is a JSON text as `dumps` writes its value, and the fast reader and writer agree on it.
+
+    So the value of such texts, put together in any way, may be read with `loads_proved`, and none of their floats is to
+    be looked at again where `dumps` or `dumps_pretty` would have written them.
+    """
+    joined = b"[%b]" % b",".join(texts)
+    try:
+        values: list[Value] = orjson.loads(joined)
+        # Each by itself: two that are none may be some together.
+        return list(map(orjson.dumps, values)) == texts and with_floats(joined, values, EXACT_FLOATS, PLAIN) == joined
+    except (ValueError, TypeError, NotCanonical, RecursionError):
+        return False
+
+
 def loads_line(data: bytes) -> Value:
     """The value of a text that `dumps` wrote, with an LF behind it; None where that is not proved (and for null)."""
     try:
@@ -220,6 +237,19 @@ def dumps_read(value: object) -> bytes:
         return dumps(value)
 
 
+def dumps_between_commas(values: list[Value]) -> bytes:
+    """A line for each value, as `dumps_read` writes it, with a comma before it, and one behind."""
+    parts: list[object] = [_LINE_END] * (2 * len(values))
+    parts[::2] = values
+    try:
+        return b",%b" % orjson.dumps(parts, option=PLAIN)[1:-1]
+    except TypeError:
+        return b"".join([b",%b,\n" % dumps_read(value) for value in values])
+
+
+_LINE_END = orjson.Fragment(b"\n")
+
+
 def _common_number(value: object) -> bytes | None:
     """A clock reading or a draw, whose text is the same in every form; None for anything else."""
     # Exactly these types: a subclass (a bool among them) has a way of its own.
@@ -232,6 +262,17 @@ def _common_number(value: object) -> bytes | None:
 
 
 _SAFE_INTEGER = 1 << 53
+
+
+def number_texts(numbers: list[int | float]) -> list[bytes]:
+    """What `dumps` writes for each of these."""
+    kinds = set(map(type, numbers))
+    if (kinds == {int} and min(numbers) > -_SAFE_INTEGER and max(numbers) < _SAFE_INTEGER) or (
+        # As in `_common_number`.
+        kinds == {float} and min(numbers) >= 1e-4 and max(numbers) < 1
+    ):
+        return repr(numbers)[1:-1].encode().split(b", ")
+    return list(map(dumps, numbers))
 
 
 def dumps_pretty(value: object, *, level: int = 0, js: bool = False) -> bytes:
@@ -272,6 +313,18 @@ def dumps_elements(elements: Sequence[object], level: int) -> bytes:
     if text is None:
         text = (b",\n" + b"  " * level).join([dumps_pretty(element, level=level) for element in elements])
     return text
+
+
+def spread_plain(data: bytes, level: int) -> bytes | None:
+    """The same elements from texts that `are_plain`, or made of such, with a comma between two; None if it cannot."""
+    wrapped: object = orjson.loads(b"[%b]" % data)
+    for _ in range(level - 1):
+        wrapped = [wrapped]
+    try:
+        before, behind = _AROUND[level]
+        return orjson.dumps(wrapped, option=orjson.OPT_INDENT_2)[before:behind]
+    except TypeError:
+        return None
 
 
 def sorted_elements(elements: Sequence[object], level: int) -> bytes | None:
@@ -328,33 +381,50 @@ def sorted_unproved(value: object) -> bytes:
 
 def with_floats(data: bytes, value: object, form: FloatForm, option: int) -> bytes:
     """What orjson wrote for `value` with that `option`, with every float as `form` writes it."""
-    if (whole := mended(data, form)) is not None:
-        return whole
-    # In an array that is laid out, each float has a line of its own.
-    array = None if option & orjson.OPT_INDENT_2 else form.array
-    return orjson.dumps(_fragments(value, form.one, array), option=option)
+    whole = mended(data, form)
+    return written_anew(value, form, option) if whole is None else whole
 
 
-def _fragments(value: object, one: Callable[[float], str], array: Callable[[list[float]], str] | None) -> object:
-    """The value with every float as the text that is to be written for it. An array of floats is one text."""
+def written_anew(value: object, form: FloatForm, option: int) -> bytes:
+    """As `with_floats`, where `mended` had rather not. Raises NotCanonical for NaN and infinities, without a place."""
+    if option & orjson.OPT_INDENT_2:
+        return orjson.dumps(_fragments(value, form.one), option=option)
+    # By the standard library, which has the shortest digits of a float always.
+    write = _WRITE_SORTED if option & orjson.OPT_SORT_KEYS else _WRITE
+    try:
+        text = laid_out(write(value), form)
+    except ValueError:
+        raise NotCanonical("a number is not finite") from None
+    return (text + "\n" if option & orjson.OPT_APPEND_NEWLINE else text).encode()
+
+
+def _writer(sort_keys: bool) -> Callable[[object], str]:
+    # What orjson has written holds no cycle.
+    return json.JSONEncoder(
+        ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=sort_keys, separators=(",", ":")
+    ).encode
+
+
+_WRITE, _WRITE_SORTED = _writer(False), _writer(True)
+
+
+def _fragments(value: object, one: Callable[[float], str]) -> object:
+    """The value with every float as the text that is to be written for it."""
     if type(value) is dict:
         return {
             key: item
             if (kind := type(item)) in _WITHOUT
             else _FRAGMENT(one(item))
             if kind is float
-            else _fragments(item, one, array)
+            else _fragments(item, one)
             for key, item in value.items()
         }
     if type(value) is list or type(value) is tuple:
-        if array is not None and set(map(type, value)) == _ONLY_FLOATS:
-            return _FRAGMENT(array(list(value)))
-        return [item if type(item) in _WITHOUT else _fragments(item, one, array) for item in value]
+        return [item if type(item) in _WITHOUT else _fragments(item, one) for item in value]
     return _FRAGMENT(one(value)) if type(value) is float else value
 
 
 _FRAGMENT = orjson.Fragment
-_ONLY_FLOATS = {float}
 _WITHOUT = frozenset({str, int, bool, type(None)})
 
 _INDEX_KEY = re.compile(rb'"(?:0|[1-9][0-9]{0,9})":')

@@ -30,7 +30,7 @@ from playhead.runtime.live import wall_clock_ms
 from playhead.runtime.loop import Faulted
 from playhead.runtime.pinning import unhurried
 from playhead.runtime.policies import policy_with
-from playhead.runtime.recording_run import record_ahead, record_run, recording_head, scenario_calls
+from playhead.runtime.recording_run import event_texts, record_ahead, record_run, recording_head, scenario_calls
 from playhead.runtime.runs import Progress
 from playhead.runtime.store import (
     COMPRESSED_SUFFIX,
@@ -175,14 +175,13 @@ def record(
                 writer = RecordingWriter(spool, decoded=True)
                 head = recording_head(scenario, sources, None, policy)
             try:
-                calls = scenario_calls(scenario)
                 if supplies is None:
+                    calls = scenario_calls(scenario)
                     done = record_run(calls, caller, function, head, writer, progress, policy)
                 else:
                     with unhurried(), collected_rarely():
-                        done = record_ahead(
-                            calls, caller, function, head, supplies, writer, progress, daemon.pace, policy
-                        )
+                        events, fn = event_texts(scenario), function(None)
+                        done = record_ahead(events, caller, fn, head, supplies, writer, progress, daemon.pace, policy)
             except Faulted as fault:
                 raise handler_error(fault, done_seq=writer.call_count) from None
             late = caller.close()

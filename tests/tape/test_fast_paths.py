@@ -444,6 +444,60 @@ def test_a_run_is_no_longer_than_what_may_be_held_at_a_time() -> None:
     assert [len(run.events) for run in runs if isinstance(run, PlainRun)] == [2] * 10
 
 
+def recurring(count: int) -> bytes:
+    """A recording of calls that ask in a few ways, but for some, and have answers under several keys."""
+    calls = [
+        TapeCall(
+            seq,
+            {"n": seq, "inner": [[seq], []]},
+            "handler",
+            (
+                Ask("now", value=seq),
+                Ask("random", value=seq / 1000),
+                Ask("respond", key=f"k{seq % 3}", args=[seq] if seq % 10 == 9 else None, value=[[seq], {"a": {}}]),
+            ),
+            Returned({"out": seq}),
+        )
+        for seq in range(count)
+    ]
+    return recording(calls, fast=True)
+
+
+SPOILT = [
+    (b"", b""),
+    (b'"now": 1', b'"now": 2'),
+    (b'"random": 1', b'"random": 1,\n            "random": 1'),
+    (b'"respond": "k1"', b'"respond": "k2"'),
+    (b'"fn": "handler"', b'"fn": 1'),
+    (b'"fn": "handler",', b'"fn": "handler" ,'),
+    (b'"asks": [', b'"asks": [ {"now": 1},'),
+    (b"\n    },\n    {", b"\n    }\n    {"),
+    (b"\n      },\n      {", b"\n      }],\n      [{"),
+    (b"\n      ],\n      [", b"\n      ]\n      ["),
+    (b"0.0", b"7.0"),
+    (b'"n": ', b'"n": 1, "n": '),
+]
+
+
+@pytest.mark.parametrize("size", [16, 300, 1000, 5000])
+@pytest.mark.parametrize("old, new", SPOILT)
+def test_what_recurs_is_read_or_refused_the_same_in_blocks_of_every_size(old: bytes, new: bytes, size: int) -> None:
+    data = recurring(120)
+    places = [place for place in range(len(data)) if data.startswith(old, place)]
+    for place in {places[0], places[len(places) // 2], places[-1]}:
+        text = data[:place] + new + data[place + len(old) :]
+        with exactly():
+            wanted = found(text)
+        assert put_by(text, chunk_size=size) == (wanted[0] if isinstance(wanted[0], list) else wanted)
+        assert found(text) == wanted
+
+
+def test_more_kinds_of_records_than_are_remembered_are_read_the_same() -> None:
+    calls = [TapeCall(seq, seq, f"f{seq // 4 % 300}", (Ask("now", value=seq),), Returned(seq)) for seq in range(3000)]
+    data = recording(calls, fast=True)
+    assert put_by(data, chunk_size=4096) == found(data)[0]
+
+
 class Full(BytesIO):
     """A disk with room for so many bytes: a write that does not fit is cut short, or fails."""
 

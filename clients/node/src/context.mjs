@@ -81,7 +81,8 @@ export function createContext(peer, call, lane) {
   const note = (name, data) => {
     const named = text(name, 'ctx.note(name, data)');
     // Said inside a producer it would be said on record only.
-    if (!peer.isLive(call)) peer.tell(call, 'note', `,"name":${named}${member(peer, call, 'data', data, 'ctx.note')}${inLane}`);
+    if (peer.isLive(call)) return;
+    peer.tell(call, 'note', `,"name":${named}${member(peer, call, 'data', data, 'ctx.note')}${inLane}`);
   };
 
   const observe = (name, value, at) => {
@@ -99,7 +100,9 @@ export function createContext(peer, call, lane) {
   const span = (name, data, run) => {
     if (typeof data === 'function' && run === undefined) return span(name, undefined, data);
     const named = text(name, 'ctx.span(name, data, run)');
-    const end = peer.isLive(call) ? () => {} : begin(peer, call, named, member(peer, call, 'data', data, 'ctx.span'), inLane);
+    const end = peer.isLive(call)
+      ? () => {}
+      : begin(peer, call, named, member(peer, call, 'data', data, 'ctx.span'), inLane);
     return run === undefined ? { end } : during(run, end);
   };
 

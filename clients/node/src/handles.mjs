@@ -17,7 +17,7 @@ export function handleIn(text) {
   const digits = text.slice(HEAD.length, at);
   const id = +digits;
   // What is left is one JSON object, or the frame is read as any other.
-  if (id + '' !== digits || text.charCodeAt(text.length - 1) !== BRACE) return null;
+  if (!Number.isInteger(id) || id + '' !== digits || text.charCodeAt(text.length - 1) !== BRACE) return null;
   try {
     return { id, method: 'handle', params: JSON.parse(text.slice(at + METHOD.length, -1)) };
   } catch {

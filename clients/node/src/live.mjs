@@ -1,19 +1,31 @@
-// The machine's own clock and chance, taken before anyone puts something else in their place.
-import crypto from 'node:crypto';
-
-const { randomBytes, randomInt } = crypto;
+// The machine's own clock and chance, taken before anyone puts something else in their place: at once where that costs
+// nothing, the rest by takeLive().
+import { createRequire } from 'node:module';
 
 export const liveNow = Date.now;
-export const liveMonotonic = performance.now.bind(performance);
 export const liveRandom = Math.random;
-export const liveBytes = randomBytes;
+
+let taken = null;
+
+/**
+ * Takes what takes time to load. For whoever is about to put something in its place; a process that only replays needs
+ * none of it, and starts sooner.
+ */
+export function takeLive() {
+  if (taken !== null) return taken;
+  const { randomBytes, randomInt } = createRequire(import.meta.url)('node:crypto');
+  return (taken = { monotonic: performance.now.bind(performance), randomBytes, randomInt });
+}
+
+export const liveMonotonic = () => takeLive().monotonic();
+export const liveBytes = (size) => takeLive().randomBytes(size);
 
 const WIDEST = 2 ** 48 - 1; // of crypto.randomInt
 
 export function liveInt(low, high) {
-  if (high - low < WIDEST) return low === high ? low : randomInt(low, high + 1);
+  if (high - low < WIDEST) return low === high ? low : takeLive().randomInt(low, high + 1);
   const span = BigInt(high) - BigInt(low) + 1n;
-  return Number(BigInt(low) + (randomBytes(16).readBigUInt64LE() % span));
+  return Number(BigInt(low) + (liveBytes(16).readBigUInt64LE() % span));
 }
 
 export function livePositions(n, k) {

@@ -3,14 +3,18 @@
 // moment: a call that blocks keeps back the answers of a moment, not those of all the calls before it.
 import { liveNow } from './live.mjs';
 
-// Of characters. Far below what a pipe holds, so that the daemon reads while this side goes on.
-const FULL = 32 * 1024;
+// Of characters. Less than half of what is sent ahead is answered in one write, so that the daemon has work while this
+// side goes on; and a write costs as much as some calls do.
+const FULL = 10 * 1024;
+
+// In milliseconds. Quick calls fill a write in less.
+const MOMENT = 4;
 
 export class Outgoing {
   #send;
   #soon;
   #text = '';
-  #since = 0; // the millisecond in which the first of it was said
+  #since = 0; // when the first of it was said
   #armed = false;
   #turned;
 
@@ -46,7 +50,8 @@ export class Outgoing {
       return;
     }
     this.#text += text;
-    if (this.#text.length > FULL || liveNow() !== this.#since) this.say('');
+    const waited = liveNow() - this.#since;
+    if (this.#text.length > FULL || waited >= MOMENT || waited < 0) this.say('');
   }
 
   /** From now on `last()` and what waits is written in the next turn of the event loop. */

@@ -329,7 +329,8 @@ export class Peer {
   #handleIn(text) {
     const message = handleIn(text) ?? this.#read(text);
     if (message === null) return null;
-    if (message.method === 'handle' && Number.isInteger(message.id)) return this.#handleOf(message, message.params ?? {});
+    const { id, method, params } = message;
+    if (method === 'handle' && Number.isInteger(id)) return this.#handleOf(message, params ?? {});
     this.#route(message);
     return null;
   }
@@ -345,7 +346,7 @@ export class Peer {
     else if (!this.#functions.has(fn)) why = `no function named ${fn}`;
     else if (!this.#windows || window === undefined) window = null;
     else if (!Feed.isWindow(window)) why = 'the window is not one';
-    if (why === undefined) return { id: message.id, number: call, seq, fn, event: params.event, window, cancelled: false };
+    if (why === undefined) return newCall(message.id, call, seq, fn, params.event, window);
     this.#fail(message, CODE.INVALID_PARAMS, why);
     return null;
   }
@@ -420,41 +421,30 @@ export class Peer {
     else this.#queue(asked, new ProtocolError('an answer to respond has value, error or produce'));
   }
 
-  #begin(handle) {
-    if (handle === undefined) return undefined;
-    const { window } = handle;
-    const call = {
-      id: handle.id,
-      number: handle.number,
-      seq: handle.seq,
-      fn: handle.fn,
-      asked: 0,
-      spans: 0,
-      open: [], // questions not handed over yet
-      over: false,
-      cancelled: handle.cancelled,
-      failure: null, // the daemon refused a settlement
-      door: null,
-      items: '', // asks that have not been said
-      produces: window !== null && window.produce === true, // answers come from here, and nobody waits for them
-      // What it says may go out with what the next call says, unless it is the only evidence of what was done.
-      mayWait: window !== null && window.produce !== true,
-    };
-    if (window !== null) this.#feed.add(window);
+  #begin(call) {
+    if (call === undefined) return undefined;
+    const { window, event } = call;
+    call.event = null;
+    if (window !== null) {
+      call.produces = window.produce === true;
+      call.mayWait = !call.produces;
+      this.#feed.add(window);
+      call.window = null;
+    }
     this.#call = call;
     if (call.cancelled) return this.#finish(call, '', null);
     this.#woken = true;
-    const run = this.#functions.get(handle.fn);
+    const run = this.#functions.get(call.fn);
     const door = surroundings.storage === null ? null : new HostedDoor(this, call);
     call.door = door;
     const context = createContext(this, call, null);
     surroundings.current = context;
     let output;
     try {
-      if (door === null) output = run(handle.event, context);
+      if (door === null) output = run(event, context);
       else {
         door.ctx = context;
-        output = surroundings.storage.run(door, run, handle.event, context);
+        output = surroundings.storage.run(door, run, event, context);
       }
     } catch (error) {
       return this.#raise(call, error);
@@ -728,6 +718,26 @@ export class Peer {
     this.#out.say(failure(message.id, code, text, data));
   }
 }
+
+const newCall = (id, number, seq, fn, event, window) => ({
+  id,
+  number,
+  seq,
+  fn,
+  event,
+  window, // until it begins
+  asked: 0,
+  spans: 0,
+  open: [], // questions not handed over yet
+  over: false,
+  cancelled: false,
+  failure: null, // the daemon refused a settlement
+  door: null,
+  items: '', // asks that have not been said
+  produces: false, // answers come from here, and nobody waits for them
+  // What it says may go out with what the next call says, unless it is the only evidence of what was done.
+  mayWait: false,
+});
 
 const PRODUCE = { produce: true };
 

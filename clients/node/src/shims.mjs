@@ -3,7 +3,11 @@
 // recorders, taken away with the last of them; what someone else has put over them since stays.
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
+import { takeLive } from './live.mjs';
 import { doorHere } from './running.mjs';
+
+// When this package is loaded, not when the first call asks.
+takeLive();
 
 let users = 0;
 let patches = [];

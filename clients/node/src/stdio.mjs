@@ -5,10 +5,8 @@
 // one can block in readSync while the event loop has another that does not; and open() takes the lowest free number,
 // so closing 1 and opening stderr is as good as dup2. Where there is no such thing (macOS, sockets) a worker reads.
 import fs from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
+import { createRequire, syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
-import { Readable } from 'node:stream';
-import { MessageChannel, Worker, receiveMessageOnPort } from 'node:worker_threads';
 
 const { O_APPEND, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
 // Before anyone can replace them.
@@ -98,10 +96,13 @@ function emptyStdin() {
   Object.defineProperty(process, 'stdin', {
     configurable: true,
     enumerable: true,
-    get: () => (empty ??= Readable.from([])),
+    get: () => (empty ??= loaded('node:stream').Readable.from([])),
   });
   syncBuiltinESMExports();
 }
+
+// What few processes need is loaded when it is: a process should start fast.
+const loaded = (name) => createRequire(import.meta.url)(name);
 
 function isPipe(fd) {
   try {
@@ -201,6 +202,7 @@ function pipeReader(blocking, forLoop) {
 }
 
 function workerReader(fd) {
+  const { MessageChannel, Worker, receiveMessageOnPort } = loaded('node:worker_threads');
   const posted = new Int32Array(new SharedArrayBuffer(4));
   const { port1, port2 } = new MessageChannel();
   const worker = new Worker(new URL('./reader_worker.mjs', import.meta.url), {

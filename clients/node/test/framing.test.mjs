@@ -20,6 +20,21 @@ test('only LF ends a frame', () => {
   check(Buffer.from(texts.join('\n') + '\n'), texts);
 });
 
+test('frames that come together, and a part of the next', () => {
+  const texts = Array.from({ length: 300 }, (_, n) => (n % 7 === 0 ? '' : 'x'.repeat(n)));
+  check(Buffer.from(texts.join('\n') + '\nrest'), texts, { sizes: [1, 1000, 1001, 65536] });
+});
+
+test('frames of which some are not ASCII come together', () => {
+  const texts = Array.from({ length: 300 }, (_, n) => (n % 50 === 49 ? '"é😀"' : `"${n}"`));
+  check(Buffer.from(texts.join('\n') + '\n'), texts, { sizes: [1, 40, 200, 65536] });
+});
+
+test('the limit holds for each of the frames that come together', () => {
+  check(Buffer.from('12345678\n1\n12345678\n'), ['12345678', '1', '12345678'], { limit: 8 });
+  assert.throws(() => check(Buffer.from('1\n123456789\n1\n'), ['1'], { limit: 8 }), /9 bytes; the limit is 8/);
+});
+
 test('a frame without its LF is no frame', () => check(Buffer.from('abc\nde'), ['abc']));
 
 test('frames larger than the buffer', () => {

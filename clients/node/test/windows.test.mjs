@@ -110,7 +110,7 @@ test('a long line of such calls takes one turn of the event loop, for the writin
 says(
   'an answer that has waited for a moment is written before the next call begins',
   (event, ctx) => {
-    if (ctx.seq === 1) clock++;
+    if (ctx.seq === 1) clock += 4;
     return ctx.now();
   },
   [handle(0, { now: [1, 2, 3, 4] }), handle(1, {}), handle(2, {}), handle(3, {})],
@@ -119,6 +119,17 @@ says(
     asked(2, NOW) + output(3, '3') + asked(3, NOW) + output(4, '4'),
   ],
 );
+
+test('a call that is none is refused in its turn, and those about it are answered', async () => {
+  const odd = (call, change) => ({ ...handle(call, ALL), params: { ...handle(call, ALL).params, ...change } });
+  const frames = [handle(0, ALL), odd(1, { fn: 'other' }), odd(2, { window: [] }), odd(3, { seq: -1 }), handle(4, ALL)];
+  const { writes } = await play(all, frames);
+  const told = writes.join('').trim().split('\n').map((text) => JSON.parse(text));
+  assert.deepEqual(
+    told.filter(({ id }) => id !== undefined).map(({ id, error }) => [id, error?.code]),
+    [[1, undefined], [2, -32602], [3, -32602], [4, -32602], [5, undefined]],
+  );
+});
 
 says(
   'the members of what was asked are in the order of a request, the lane last',

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from playhead import jsontext
@@ -322,6 +322,12 @@ class Supply(Generic[_T]):
         self.given += len(values)
         return values
 
+    def take(self, count: int) -> list[_T]:
+        """The next values, of those that were given."""
+        self.given -= count
+        queue = self._queue
+        return [queue.popleft() for _ in range(count)]
+
     def withdraw(self) -> None:
         """What was given is not taken any more: it is asked for, or given again."""
         self.given = 0
@@ -359,13 +365,17 @@ class Supplies:
         lanes["produce"] = True
         return lanes
 
-    def learn(self, now: int, random: int) -> None:
-        """How often a call that is over read the clock and drew a float."""
+    def windows(self, ahead: int, calls: int, most: int | None = None) -> list[bytes]:
+        """The windows for so many handles, as JSON text. The first has what all of them need."""
+        first = jsontext.dumps_read(self.window(ahead + calls - 1, most))
+        return [first, *[_PRODUCE] * (calls - 1)]
+
+    def learn(self, now: int, random: int, calls: int = 1) -> None:
+        """How often each of the calls that are over read the clock and drew a float."""
         needs = self._needs
-        needs["now"] = max(now, needs["now"] - 1)
-        needs["random"] = max(random, needs["random"] - 1)
-        if self._rest:
-            self._rest -= 1
+        needs["now"] = max(now, needs["now"] - calls)
+        needs["random"] = max(random, needs["random"] - calls)
+        self._rest = max(0, self._rest - calls)
 
     def holds(self, shape: Shape) -> bool:
         """Whether a call can have taken what it asked in this way."""
@@ -374,6 +384,24 @@ class Supplies:
         return (not now or (clock is not None and clock.given >= now)) and (
             not random or (floats is not None and floats.given >= random)
         )
+
+    def calls(self, shape: Shape) -> int:
+        """How many calls can have taken what they asked in this way."""
+        now, random = _counts(shape)
+        return min(_times(self._clock, now), _times(self._random, random))
+
+    def take_run(self, shape: Shape, calls: int) -> list[list[Any]]:
+        """What that many such calls took: a column for each reading and each float, in the order of the shape."""
+        now, random = _counts(shape)
+        self.learn(now, random, calls)
+        clock = [] if self._clock is None else self._clock.take(now * calls)
+        floats = [] if self._random is None else self._random.take(random * calls)
+        readings, draws = count(), count()
+        return [
+            clock[next(readings) :: now] if kind == "now" else floats[next(draws) :: random]
+            for kind, _ in shape
+            if kind != "respond"
+        ]
 
     def take(self, shape: Shape) -> tuple[list[Any], list[Any]]:
         """The readings and the floats that such a call took."""
@@ -410,9 +438,17 @@ class Supplies:
         return True
 
 
+def _times(supply: Supply[Any] | None, each: int) -> int:
+    """How often so many values were given."""
+    if not each:
+        return MOST_GIVEN
+    return 0 if supply is None else supply.given // each
+
+
 def _counts(shape: Shape) -> tuple[int, int]:
     return shape.count(("now", "")), shape.count(("random", ""))
 
 
 _ITEMS = {"now": b'{"m":"now"}', "random": b'{"m":"random"}'}
+_PRODUCE = b'{"produce":true}'
 _NONE: Any = object()

@@ -19,7 +19,7 @@ from playhead.errors import InputOutputError
 from playhead.runtime.store import SIDECAR_SUFFIX, compression
 from playhead.tape import inflight
 from playhead.tape.markers import utc_text
-from playhead.tape.model import Ask, TapeCall
+from playhead.tape.model import Ask, PlainRun, TapeCall
 from playhead.tape.tapelog_writer import TapeLogWriter
 
 # When the disk has what was written: after every call; with the first call after so long, or so much; or when the
@@ -105,6 +105,21 @@ class GrowingTape:
             # Its line is on the tape, and no other call is open.
             os.ftruncate(self._sidecar, 0)
         self._open = False
+
+    def add_run(self, run: PlainRun) -> None:
+        """Calls that came whole and at once. Each has been under way for as long as the others, since the one before.
+
+        No policy shapes them. They are written together: the disk has all of them when it has to have the first.
+        """
+        count = len(run.outputs)
+        if self._fixed_ts:
+            self._append_to_tape(self._writer.run(run, times=[self._fixed_ts] * count, ms=0))
+            return
+        ended_us, ended_ns = time.time_ns() // 1000, time.monotonic_ns()
+        times = [utc_text(self._idle_us + (ended_us - self._idle_us) * place // count) for place in range(count)]
+        ms = (ended_ns - self._idle_ns) / 1_000_000 / count
+        self._append_to_tape(self._writer.run(run, times=times, ms=ms))
+        self._idle_us, self._idle_ns = time.time_ns() // 1000, time.monotonic_ns()
 
     def finish(self, stats: dict[str, Any] | None = None) -> str:
         """Close the session well; the hash of its transcript."""

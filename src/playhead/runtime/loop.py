@@ -23,6 +23,7 @@ from playhead.session.foreseen import CallAhead
 from playhead.session.foreseen_runs import RunAhead
 from playhead.session.handler import HandlerSession, SessionOptions, State
 from playhead.session.whole import Whole
+from playhead.session.whole_runs import WholeRun
 from playhead.tape.model import Outcome, Shape
 from playhead.wire.framing import FrameTooLarge, LineDecoder
 
@@ -118,6 +119,12 @@ class Handler:
         self._frames.append(text)
         return len(text)
 
+    def send_unforeseen(self, run: RunAhead) -> int:
+        """The same where it is not known what comes of them: `whole` and `call_ahead` take them up."""
+        text = b"".join(self._session.send_unforeseen(run))
+        self._frames.append(text)
+        return len(text)
+
     def agreed(self) -> int:
         """How many of the calls sent ahead were answered as foreseen; waits for the next one of them.
 
@@ -145,15 +152,21 @@ class Handler:
             self._late = self._result
         return 0
 
-    def whole(self, holds: Callable[[Shape], bool]) -> Whole | None:
+    def whole(
+        self, holds: Callable[[Shape], bool], most: Callable[[Shape], int] | None = None
+    ) -> Whole | WholeRun | None:
         """The first of the calls sent ahead, if all of it lies here, or comes at once, and it is plain; else None.
 
-        Then it is one for `call_ahead`, which does each thing as it is said.
+        Then it is one for `call_ahead`, which does each thing as it is said. Where `most` is given, which says of how
+        many calls of a shape `holds` is true, it may be a run of such calls.
         """
         self._result = self._late
         self._send()
         deadline = math.inf
         while self._result is None:
+            run = None if most is None else self._session.whole_run(self._waiting, most)
+            if run is not None:
+                return run
             found = self._session.whole(self._waiting, holds)
             if not isinstance(found, str):
                 return found

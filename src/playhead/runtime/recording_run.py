@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
+from playhead import jsontext
 from playhead.engine.determinism import Sources
 from playhead.engine.heads import PlayHead, RecordHead
 from playhead.engine.outcomes import taped_outcome
@@ -17,7 +18,10 @@ from playhead.runtime.growing_tape import GrowingTape, JournallingHead
 from playhead.runtime.loop import Handler
 from playhead.runtime.runs import Caller, Progress
 from playhead.session.foreseen import CallAhead
-from playhead.tape.model import Outcome, Returned, TapeCall, plain_call
+from playhead.session.foreseen_runs import RunAhead
+from playhead.session.whole import Whole
+from playhead.session.whole_runs import WholeRun
+from playhead.tape.model import Outcome, PlainRun, Returned, TapeCall, plain_call
 from playhead.tape.scenario import Scenario
 
 
@@ -25,6 +29,7 @@ class Sink(Protocol):
     """Where the calls go: a RecordingWriter, or a tape that grows."""
 
     def add(self, call: TapeCall) -> None: ...
+    def add_run(self, run: PlainRun) -> None: ...
 
 
 @dataclass(slots=True)
@@ -84,10 +89,17 @@ def record_run(
     return done
 
 
+def event_texts(scenario: Scenario) -> Iterator[list[bytes]]:
+    """The events of a bare scenario as `jsontext.dumps` writes them, some at a time."""
+    if scenario.texts is not None:
+        return scenario.texts()
+    return ([jsontext.dumps(event)] for event in scenario.events())
+
+
 def record_ahead(
-    calls: Iterable[TapeCall],
+    events: Iterable[list[bytes]],
     caller: Handler,
-    function: Callable[[str | None], str],
+    fn: str,
     head: RecordHead,
     supplies: Supplies,
     sink: Sink,
@@ -101,26 +113,96 @@ def record_ahead(
     """
     done = Recorded()
 
-    def send(out: tuple[TapeCall, str]) -> int:
-        call, fn = out
-        return caller.send_ahead(CallAhead(call.seq, fn, call.event, supplies.window(len(line), pace.values)))
+    def send(part: _Part) -> int:
+        windows = supplies.windows(len(line), len(part.events), pace.values)
+        if len(part.events) == 1:
+            return caller.send_ahead(CallAhead(part.seq, fn, part.events[0], windows[0]))
+        return caller.send_unforeseen(RunAhead(part.seq, fn, part.events, b"%b", [windows], b"", []))
 
-    line = Line(((call, function(call.fn)) for call in calls), send, pace)
+    line = Line(_parts(events, pace), send, pace, lambda part: len(part.events))
+    # What is shaped is looked at call by call.
+    most = supplies.calls if policy is None else None
     while line.fill(when_empty=supplies.dry):
-        call, fn = line.take()
-        found = caller.whole(supplies.holds)
-        if found is not None:
-            plain = found.plain(*supplies.take(found.shape))
-            _put(done, plain_call(call.seq, call.event, fn, plain, Returned(found.output)), sink, policy)
+        found = caller.whole(supplies.holds, most)
+        if type(found) is WholeRun:
+            given = _taken(line, len(found.outputs))
+            _put_run(done, given, fn, found, supplies.take_run(found.shape, len(given)), sink)
             progress(done.events)
             continue
+        seq = done.events
+        event = jsontext.loads(_taken(line, 1)[0])
+        if type(found) is Whole:
+            plain = found.plain(*supplies.take(found.shape))
+            _put(done, plain_call(seq, event, fn, plain, Returned(found.output)), sink, policy)
+            progress(done.events)
+            continue
+        call = TapeCall(seq, event, fn, None, None)
         asked = {name: done.asks[name] for name in ("now", "random")}
-        head.begin(TapeCall(call.seq, call.event, fn, call.asks, call.outcome, call.said))
+        head.begin(call)
         outcome = caller.call_ahead(head, supplies)
         _keep(done, call, fn, taped_outcome(outcome), head, sink, policy)
         supplies.learn(done.asks["now"] - asked["now"], done.asks["random"] - asked["random"])
         progress(done.events)
     return done
+
+
+@dataclass(slots=True)
+class _Part:
+    """Events that go out at once, and how many of them are over."""
+
+    seq: int
+    events: list[bytes]
+    over: int = 0
+
+
+# So many of them are out together; and what stands around an event and its values in a frame, about.
+_PARTS = 4
+_AROUND = 160
+
+
+def _parts(blocks: Iterable[list[bytes]], pace: Pace) -> Iterator[_Part]:
+    seq = 0
+    for events in blocks:
+        start = 0
+        while start < len(events):
+            part = events[start : start + max(1, pace.calls // _PARTS)]
+            while len(part) > 1 and sum(map(len, part)) + _AROUND * len(part) > pace.bytes // _PARTS:
+                part = part[: len(part) // 2]
+            yield _Part(seq, part)
+            start += len(part)
+            seq += len(part)
+
+
+def _taken(line: Line[_Part], count: int) -> list[bytes]:
+    """The events of the next calls, which are over or about to be."""
+    events: list[bytes] = []
+    while count:
+        part = line.first
+        some = part.events[part.over : part.over + count]
+        part.over += len(some)
+        count -= len(some)
+        events = events + some if events else some
+        if part.over == len(part.events):
+            line.take()
+    return events
+
+
+def _put_run(done: Recorded, events: list[bytes], fn: str, found: WholeRun, taken: list[list[Any]], sink: Sink) -> None:
+    """Calls that are over, onto the tape, all at once where that can be."""
+    answers, sources = iter(found.answers), iter(taken)
+    values = [next(answers) if kind == "respond" else jsontext.number_texts(next(sources)) for kind, _ in found.shape]
+    run = PlainRun(done.events, fn, found.shape, found.args, found.kwargs, events, values, found.outputs)
+    if not jsontext.are_plain(events) or not all(_NUMBERS.issuperset(map(type, column)) for column in taken):
+        for place in range(len(events)):
+            _put(done, run.call(place), sink, None)
+        return
+    for kind, _ in found.shape:
+        done.asks[kind] += len(events)
+    sink.add_run(run)
+    done.events += len(events)
+
+
+_NUMBERS = frozenset({int, float})
 
 
 def _keep(

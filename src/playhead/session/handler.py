@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import lru_cache
+from itertools import count
 from typing import Any, NamedTuple
 
 from playhead import jsontext
@@ -25,6 +26,7 @@ from playhead.session.foreseen import CallAhead, Foresight, Sent
 from playhead.session.foreseen_runs import RunAhead, SentRun, handles
 from playhead.session.questions import TESTIMONY, Questions
 from playhead.session.whole import Other, Whole, whole
+from playhead.session.whole_runs import WholeRun, WholeRuns
 from playhead.tape.model import Raised, Shape
 from playhead.wire import methods as wire
 from playhead.wire.framing import FRAME_BYTES
@@ -92,6 +94,7 @@ class HandlerSession:
         # Of those, how many are over and nobody has been told.
         self._over = 0
         self._foresight = Foresight()
+        self._whole_runs = WholeRuns()
         # Whether the handler takes windows: then it reports what it took.
         self._windows = False
         # The last `handle` that was answered: its id and its event.
@@ -172,6 +175,14 @@ class HandlerSession:
         self._ahead.append(SentRun(run, ids, self._foresight))
         return handles(run, ids)
 
+    def send_unforeseen(self, run: RunAhead) -> list[bytes]:
+        """The same where nothing is known of what comes of them; each is begun with CallBegun, or `whole`."""
+        ids = self._peer.numbers(len(run.events))
+        for message_id in ids:
+            self._peer.expect(message_id, _Asked.HANDLE)
+        self._ahead.extend(map(Sent, ids, count(run.seq)))
+        return handles(run, ids)
+
     @property
     def is_foreseen(self) -> bool:
         """Whether the text is known that comes next, if the handler does as the tape says."""
@@ -226,11 +237,27 @@ class HandlerSession:
             return found
         if not holds(found.shape):
             return "another"
+        self._whole_runs.learn(lines, call, found)
         for _ in range(found.lines):
             lines.popleft()
         self._ahead.popleft()
         self._peer.answered(call.id)
         self._answered = (call.id, call.seq)
+        return found
+
+    def whole_run(self, lines: deque[Any], most: Callable[[Shape], int]) -> WholeRun | None:
+        """The same for calls that say the same, one or more, of at most so many as `most` allows."""
+        ahead = self._ahead
+        if self._state is not State.READY or not ahead:
+            return None
+        found = self._whole_runs.next(lines, ahead, most)
+        if found is None:
+            return None
+        for _ in range(len(found.outputs) * found.lines):
+            lines.popleft()
+        done = [ahead.popleft() for _ in found.outputs]
+        self._peer.answered(*[call.id for call in done])  # type: ignore[union-attr]
+        self._answered = (done[-1].id, done[-1].seq)  # type: ignore[union-attr]
         return found
 
     def _enter(self, state: State) -> None:

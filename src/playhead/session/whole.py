@@ -67,7 +67,7 @@ def whole(lines: Iterable[Any], call: Sent) -> Whole | Other:
                 answers.append(settled[0])
                 waits = False
                 continue
-            questions = _questions(line[len(report) :])
+            questions = questions_in(line[len(report) :])
             if questions is None:
                 return "another"
             asked.append(questions)
@@ -111,7 +111,7 @@ _SHAPES: dict[Shape, Shape] = {}
 _KNOWN: dict[bytes, _Questions | None] = {}
 
 
-def _questions(tail: bytes) -> _Questions | None:
+def questions_in(tail: bytes) -> _Questions | None:
     """The questions that a report ends with, if they are plain: all but the last are answered by the feed."""
     if tail in _KNOWN:
         return _KNOWN[tail]

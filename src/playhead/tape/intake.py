@@ -62,6 +62,11 @@ class _Known:
     projection: Projection
     chronology: Chronology
 
+    @property
+    def as_they_are(self) -> bool:
+        """Whether each value is an event, and has no time and no id."""
+        return self.row is EVENTS and self.projection.is_all
+
 
 class Intake:
     """The records of one walk over a file. `plain`: an array of webhook fixtures is an array of events."""
@@ -100,6 +105,16 @@ class Intake:
             if error.line is not None or place.line is None:
                 raise
             raise place.error(error.reason, error.pointer or "") from None
+
+    def take_texts(self, texts: list[bytes]) -> bool:
+        """Values of the file by their texts, if nothing is to be known of them but that they are events; whether so."""
+        known = self._known
+        if known is None or not known.as_they_are or not jsontext.are_plain(texts):
+            return False
+        self._events.append_texts(texts)
+        known.chronology.untimed += len(texts)
+        self._count += len(texts)
+        return True
 
     def take_record(self, record: Record, place: Place) -> None:
         """A record; `place` is where the value is in which it stands. Raises SourceFormatError, or NotFixtures."""
@@ -140,7 +155,8 @@ class Intake:
             assumed=self._assumed,
             hints=tuple(_hints(known)),
         )
-        return Scenario(None, None, None, self._walk(known.by_time), report)
+        texts = None if known.by_time else self._texts
+        return Scenario(None, None, None, self._walk(known.by_time), report, texts=texts)
 
     def _settle(self, row: SourceShape) -> _Known:
         wanted = self._wanted
@@ -152,6 +168,9 @@ class Intake:
         by_time = wanted.by_time or fixtures
         projection = Projection(row, wanted.select, fixtures=fixtures, wrap=wanted.wrap)
         return _Known(row, fixtures, by_time, projection, Chronology(row, strict=by_time))
+
+    def _texts(self) -> Iterator[list[bytes]]:
+        return self._events.texts_between(0, self._events.end)
 
     def _walk(self, by_time: bool) -> Callable[[], Iterator[Value]]:
         events, order = self._events, self._order

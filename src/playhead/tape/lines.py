@@ -6,13 +6,13 @@ order mark at the very start and blank lines (nothing but JSON's white space) ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
 from playhead import jsontext
 from playhead.errors import JSONTextError, SourceFormatError
 from playhead.jsontext import Value
-from playhead.tape.raw_lines import raw_lines
+from playhead.tape.plain_lines import blocks
 from playhead.tape.records import Place
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -30,13 +30,23 @@ class LineReader:
 
     def values(self) -> Iterator[tuple[Place, Value]]:
         """The value of each line and where it stands. Raises SourceFormatError with line, column and byte offset."""
+        yield from self.values_besides(lambda texts: False)
+
+    def values_besides(self, take: Callable[[list[bytes]], bool]) -> Iterator[tuple[Place, Value]]:
+        """The same, but for lines that `take` took: it is offered what ends with an LF, many at a time."""
         index = 0
-        for number, offset, line in raw_lines(self._file, offset=len(BOM) if self.bom else 0):
-            if line.strip(SPACE):
-                yield Place(index, line=number), read_line(line, number, offset)
-                index += 1
-            else:
-                self.blank_lines += 1
+        for block in blocks(self._file, offset=len(BOM) if self.bom else 0, number=1):
+            if block.text.endswith(b"\n") and take([line[:-1] for line in block.lines]):
+                index += len(block.lines)
+                continue
+            offset = block.offset
+            for number, line in enumerate(block.lines, block.number):
+                if line.strip(SPACE):
+                    yield Place(index, line=number), read_line(line, number, offset)
+                    index += 1
+                else:
+                    self.blank_lines += 1
+                offset += len(line)
 
 
 def read_line(line: bytes, number: int, offset: int) -> Value:

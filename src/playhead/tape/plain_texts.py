@@ -5,13 +5,14 @@ About a call that has more to say than the plain nothing is written here, and th
 
 from __future__ import annotations
 
-from itertools import repeat
+from collections.abc import Iterable, Sequence
+from itertools import count, repeat
 from typing import Any, Final
 
 from playhead import jsontext
 from playhead.jsontext import Value
 from playhead.tape.markers import MAX_DEPTH, may_have_marker, utc_text
-from playhead.tape.model import Ask, Plain, Returned, TapeCall
+from playhead.tape.model import Ask, Plain, PlainRun, Returned, TapeCall
 
 
 class PlainTexts:
@@ -58,6 +59,65 @@ class PlainTexts:
             return None
         return text
 
+    def lines(self, run: PlainRun, line_seq: int, times: Sequence[str], ms: float) -> bytes | None:
+        """The lines of calls one behind the other, from their texts; None where they are to be written one by one.
+
+        The texts of events, answers and outputs `are_plain`.
+        """
+        wrapped = {text[:1] == b"{" for text in run.events}
+        if run.fn is None or len(wrapped) != 1:
+            return None
+        columns: list[Iterable[bytes]] = []
+        parts: list[bytes] = []
+        for (kind, key), values, args, named in zip(
+            run.shape, run.values, run.args, run.kwargs or repeat(None), strict=False
+        ):
+            if kind == "now":
+                readings = self._times(values)
+                if readings is None:
+                    return None
+                columns.append(readings)
+                parts.append(b'{"k":"now","v":"%b"}')
+                continue
+            if kind == "random":
+                draws = list(map(float, values))
+                if min(draws) < 0 or max(draws) >= 1:
+                    return None
+                parts.append(b'{"k":"rand","m":"float","v":%b}')
+            else:
+                event = _respond(key, args, named, None)
+                if event is None or _may_be_deep(values):
+                    return None
+                parts.append(jsontext.dumps(event)[: -len(b"null}")].replace(b"%", b"%%") + b"%b}")
+            columns.append(values)
+        if _may_be_deep(run.events) or _may_be_deep(run.outputs) or _may_be_deep(parts):
+            return None
+        line = _LINE % (
+            jsontext.dumps(run.fn).replace(b"%", b"%%"),
+            b"%b" if wrapped == {True} else b'{"event":%b}',
+            b",".join(parts),
+            jsontext.dumps(round(ms, 2)),
+            b"" if wrapped == {True} else b',"wrapped":true',
+        )
+        seqs = count(run.seq)
+        stamps = map(str.encode, times)
+        rows = zip(count(line_seq), run.events, *columns, run.outputs, stamps, seqs, count(run.seq))
+        text = b"".join(map(line.__mod__, rows))
+        return None if may_have_marker(text) else text
+
+    def _times(self, readings: Sequence[bytes]) -> list[bytes] | None:
+        """Readings of the clock as the times that they are; None where one has to be looked at."""
+        # As below: a float, and what is before 1970, is left to others.
+        if not all(map(bytes.isdigit, readings)):
+            return None
+        times: list[bytes] = []
+        for reading in map(int, readings):
+            time = self._time(reading)
+            if time is None:
+                return None
+            times.append(time.encode())
+        return times
+
     def _asked(self, asks: tuple[Ask, ...] | None, draws: list[bytes]) -> list[dict[str, Value]] | None:
         if asks is None:
             return None
@@ -98,8 +158,10 @@ class PlainTexts:
 
     def _now(self, ms: Any) -> dict[str, Value] | None:
         # A float has a text that says less than it does, or more.
-        if type(ms) is not int:
-            return None
+        time = self._time(ms) if type(ms) is int else None
+        return None if time is None else {"k": "now", "v": time}
+
+    def _time(self, ms: int) -> str | None:
         minute, rest = divmod(ms, 60_000)
         beginning = self._minutes.get(minute)
         if beginning is None:
@@ -110,7 +172,28 @@ class PlainTexts:
             if len(self._minutes) >= _MOST_MINUTES:
                 self._minutes.clear()
             self._minutes[minute] = beginning
-        return {"k": "now", "v": f"{beginning}{rest // 1000:02d}.{rest % 1000:03d}Z"}
+        return f"{beginning}{rest // 1000:02d}.{rest % 1000:03d}Z"
+
+
+def _may_be_deep(texts: Sequence[bytes]) -> bool:
+    """Whether one may be so deep that it is cut, wherever in a line it stands."""
+    lists, objects = (max(map(bytes.count, texts, repeat(bracket)), default=0) for bracket in (b"[", b"{"))
+    if lists + objects <= _ROOM:
+        return False
+    values = jsontext.loads_proved(b",".join(texts))
+    try:
+        return values is None or jsontext.is_deeper(values, _ROOM + 1)
+    except TypeError:
+        return True
+
+
+# The line, its events and the event stand around an answer.
+_ROOM: Final = MAX_DEPTH - 3
+# To be filled in with what the calls have in common, and then with what each has.
+_LINE: Final = (
+    b'{"ev":"call","seq":%%d,"fn":%b,"kwargs":%b,"events":[%b],"result":%%b,"error":null,"ts":"%%b","ms":%b,'
+    b'"playhead":{"call":%%d,"seq":%%d%b}}\n'
+)
 
 
 def _respond(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from io import BytesIO
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -27,6 +28,10 @@ _ERROR: Final = b"!"
 # Records that are remembered by their text: a handler asks in some few ways.
 _MOST_KNOWN: Final = 256
 _MOST_KNOWN_BYTES: Final = 1024
+
+
+# Parts whose lines do, as do those of the lanes of answers.
+_BETWEEN_COMMAS: Final = ("events", "entries")
 
 
 class Part(NamedTuple):
@@ -77,9 +82,9 @@ class PutBy:
             b"%b\n" % (b"\n".join(map(jsontext.dumps_read, run)) if text is None else text.translate(None, b" ,"))
         )
 
-    def end(self, part: str, *, commas: bool = True) -> None:
+    def end(self, part: str) -> None:
         """What was written since the last end is this part."""
-        self._parts[part] = self._ended(commas)
+        self._parts[part] = self._ended(part in _BETWEEN_COMMAS)
 
     def end_lane(self, key: str) -> None:
         """The same for a lane of "responses"."""
@@ -229,20 +234,25 @@ def _outcome(entry: bytes) -> Outcome:
 def _lines(file: BinaryIO, part: Part, chunk_size: int) -> Iterator[list[bytes]]:
     """The lines of a part without their ends, as many at a time as lie in what is read at once."""
     place = part.start
+    value = _IN_COMMAS if part.commas else _IN_LINE
     held: list[bytes] = []
     while place < part.stop:
         file.seek(place)
         data = file.read(min(chunk_size, part.stop - place))
         assert data, "the spool holds what was written"
         place += len(data)
-        lines = data.split(b"\n")
-        if len(lines) == 1:
-            held.append(data)
+        # Several times as fast as `data.split(b"\n")`.
+        lines = BytesIO(data).readlines()
+        rest = [] if data.endswith(b"\n") else [lines.pop()]
+        if not lines:
+            held += rest
             continue
         if held:
             lines[0] = b"".join([*held, lines[0]])
-        held = [lines.pop()]
-        yield list(map(_BETWEEN_COMMAS, lines)) if part.commas else lines
+        held = rest
+        yield list(map(value, lines))
 
 
-_BETWEEN_COMMAS: Final = itemgetter(slice(1, -1))
+# A line without its end, and without the commas around it.
+_IN_LINE: Final = itemgetter(slice(-1))
+_IN_COMMAS: Final = itemgetter(slice(1, -2))

@@ -217,7 +217,7 @@ class RecordingCheck:
                     put(put_by, run)
             count += len(run)
         if put_by is not None:
-            put_by.end(part, commas=part != "calls")
+            put_by.end(part)
         return self._range(start, count, exact_before, elements)
 
     def _are_events(self, run: list[Any], count: int) -> list[Any] | None:
@@ -284,7 +284,7 @@ class RecordingCheck:
                 put_by.numbers(run, walker.block)
             count += len(run)
         if put_by is not None:
-            put_by.end(name, commas=False)
+            put_by.end(name)
         return self._range(start, count, exact_before, elements)
 
     def _read_responses(self) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, BinaryIO, Final
 
 from playhead import jsontext
 from playhead.canonical import ArrayHash, canonical_bytes, checked_bytes
-from playhead.jsontext import Value, dumps_elements, dumps_pretty
+from playhead.jsontext import Value, dumps_elements, dumps_pretty, number_texts
 from playhead.tape.boundaries import (
     PLAYHEAD,
     PLAYHEAD_VERSION,
@@ -25,7 +25,7 @@ from playhead.tape.boundaries import (
     takes_from_responses,
 )
 from playhead.tape.elements import Walker
-from playhead.tape.model import Ask, Meta, Plain, Raised, Returned, TapeCall
+from playhead.tape.model import Ask, Meta, Plain, PlainRun, Raised, Returned, TapeCall
 from playhead.tape.spool import MEMORY_LIMIT, Lane, Spool
 
 RECORDING_VERSION = "1"
@@ -58,13 +58,16 @@ class RecordingWriter:
         self._calls = self._spool.lane(_BETWEEN)
         self._decoded = decoded
         self._ahead = _Ahead(1)
+        # Runs that are not written yet, one behind the other and of calls that asked alike; how many calls they are.
+        self._runs: list[PlainRun] = []
+        self._in_runs = self._run_bytes = 0
         self._hash = ArrayHash()
         self._lost: Counter[str] = Counter()
 
     @property
     def call_count(self) -> int:
         """How many calls were added."""
-        return self._events.count + len(self._ahead.outputs)
+        return self._events.count + len(self._ahead.outputs) + self._in_runs
 
     def add(self, call: TapeCall) -> None:
         """The next call. Raises NotCanonical for a value JSON cannot carry, and then nothing of the call is added.
@@ -74,6 +77,7 @@ class RecordingWriter:
         seq = self.call_count
         if call.seq != seq:
             raise ValueError(f"call {call.seq} where call {seq} comes next")
+        self._write_runs()
         if self._decoded:
             if self._add_plain(call):
                 return
@@ -97,6 +101,75 @@ class RecordingWriter:
         self._hash.add_bytes(hashed)
         self._spool.append(pieces)
         self._note_losses(call)
+
+    def add_run(self, run: PlainRun) -> None:
+        """The next calls. The texts of their events, answers and outputs `are_plain`, and the others are of numbers."""
+        if run.seq != self.call_count:
+            raise ValueError(f"call {run.seq} where call {self.call_count} comes next")
+        self._write_ahead()
+        if self._runs and run[1:5] != self._runs[0][1:5]:
+            self._write_runs()
+        self._runs.append(run)
+        self._in_runs += len(run.outputs)
+        self._run_bytes += sum([sum(map(len, texts)) for texts in (run.events, run.outputs, *run.values)])
+        if self._in_runs >= _MOST_AHEAD or self._run_bytes >= _AHEAD_BYTES:
+            self._write_runs()
+
+    def _write_runs(self) -> None:
+        """Give the spool the runs that wait, in one text for each lane."""
+        runs, total = self._runs, self._in_runs
+        if not runs:
+            return
+        self._runs = []
+        self._in_runs = self._run_bytes = 0
+        pieces = self._pieces(runs, total)
+        if pieces is None:
+            # What is so deep is for others to write.
+            for run in runs:
+                for place in range(len(run.outputs)):
+                    self.add(run.call(place))
+            return
+        self._spool.append(pieces)
+        fn, shape, args, kwargs = runs[0][1:5]
+        named = kwargs or repeat(None)
+        self._lost["boundaries"] += total if shape else 0
+        self._lost["arguments"] += total * sum(bool(a or k) for a, k in zip(args, named, strict=False))
+        self._lost["functions"] += total if fn is not None and fn != _DEFAULT_FUNCTION else 0
+
+    def _pieces(self, runs: list[PlainRun], total: int) -> list[tuple[Lane, int, bytes]] | None:
+        """What each lane gets of these runs, and the hash their entries; None for what cannot be laid out at once."""
+        first, fn, shape, args, kwargs = runs[0][:5]
+        seqs = range(first, first + total)
+        outputs = zip(chain.from_iterable([run.outputs for run in runs]), seqs, strict=True)
+        entries: Any = jsontext.loads_proved(b",".join(map(b'{"output":%b,"seq":%d}'.__mod__, outputs)))
+        given = zip(seqs, chain.from_iterable([run.events for run in runs]), strict=True)
+        events = jsontext.spread_plain(b",".join(map(b'{"seq":%d,"event":%b}'.__mod__, given)), 2)
+        if events is None:
+            return None
+        asks: list[Value] = []
+        pieces = [(self._events, total, events)]
+        lanes: dict[Any, list[int]] = {}
+        for place, (question, values, named) in enumerate(zip(shape, args, kwargs or repeat(None), strict=False)):
+            kind, key = question
+            asks.append(_respond(key, values, named) if kind == "respond" else _ASKED[kind])
+            lanes.setdefault(question, []).append(place)
+        for (kind, key), places in lanes.items():
+            # Call by call, in the order in which each of them asked.
+            columns = ([run.values[place] for place in places] for run in runs)
+            texts = [text for column in columns for row in zip(*column, strict=True) for text in row]
+            if kind == "respond":
+                answers = jsontext.spread_plain(b",".join(texts), 3)
+                if answers is None:
+                    return None
+                pieces.append((self._responses_lane(key), len(texts), answers))
+            else:
+                lane = self._clock if kind == "now" else self._random
+                pieces.append((lane, len(texts), _BETWEEN_FLAT.join(texts)))
+        record = dumps_pretty({"asks": asks} if fn is None else {"fn": fn, "asks": asks}, level=3)
+        pieces.append((self._calls, total, _BETWEEN.join([record] * total)))
+        pieces.append((self._entries, total, _stored_entries(seqs, [entry["output"] for entry in entries])))
+        self._hash.add_bytes(canonical_bytes(entries)[1:-1])
+        return pieces
 
     def _add_plain(self, call: TapeCall) -> bool:
         """Put a call of which there is nothing out of the ordinary to say with others; False if there is."""
@@ -158,6 +231,7 @@ class RecordingWriter:
         format's first implementation would write. `losses` tells what that leaves behind. `policy` names the rules that
         shaped the calls, `extra` are members that are not known here.
         """
+        self._write_runs()
         self._write_ahead()
         digest = self._hash.hexdigest()
         if not plain:
@@ -376,21 +450,13 @@ def _respond(key: str, args: list[Value] | None, kwargs: dict[str, Value] | None
 
 _ASKED_NOW: Final[dict[str, Value]] = {"now": 1}
 _ASKED_RANDOM: Final[dict[str, Value]] = {"random": 1}
+_ASKED: Final = {"now": _ASKED_NOW, "random": _ASKED_RANDOM}
 _NUMBERS: Final = frozenset({int, float})
 
 
 def _number_texts(values: list[int | float]) -> bytes:
     """Clock readings or draws, one behind the other."""
-    kinds = set(map(type, values))
-    if (kinds == {int} and min(values) > -_PLAIN_INTEGER and max(values) < _PLAIN_INTEGER) or (
-        # Here Python writes what everyone writes.
-        kinds == {float} and min(values) >= 1e-4 and max(values) < 1
-    ):
-        return repr(values)[1:-1].replace(", ", ",\n    ").encode()
-    return _BETWEEN_FLAT.join(map(_number, values))
-
-
-_PLAIN_INTEGER: Final = 1 << 53
+    return _BETWEEN_FLAT.join(number_texts(values))
 
 
 def _stored_entries(seqs: Iterable[int], outputs: list[Value]) -> bytes:

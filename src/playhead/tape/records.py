@@ -151,6 +151,11 @@ class Projection:
         elif select is not None:
             self._pipelines = (parse_pipeline(select),)
 
+    @property
+    def is_all(self) -> bool:
+        """Whether a record is its event, as it is."""
+        return not self._fixtures and not self._pipelines
+
     def event(self, record: Value, parents: Mapping[str, Value] | None, place: Place) -> Value:
         """The event in a record. Raises SourceFormatError with the place where there is none."""
         if self._fixtures:

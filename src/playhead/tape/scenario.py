@@ -95,6 +95,8 @@ class Scenario:
     calls: Callable[[], Iterator[TapeCall]] | None = None
     # The rules that shaped it before, where it was a tape.
     policy: Value = None
+    # The events as `jsontext.dumps` writes them, many at a time, where they lie so.
+    texts: Callable[[], Iterator[list[bytes]]] | None = None
 
     @property
     def frozen(self) -> bool:

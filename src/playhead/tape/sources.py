@@ -195,7 +195,7 @@ def _read_values(file: BinaryIO, start: int, layout: _Layout, intake: Intake) ->
     """A file of several values, each a record or a container of records."""
     if layout == "jsonl":
         reader = LineReader(file)
-        for place, value in reader.values():
+        for place, value in reader.values_besides(intake.take_texts):
             intake.take_value(value, place)
         return intake.scenario(bom=reader.bom, blank_lines=reader.blank_lines)
     bom = _has_bom(file)

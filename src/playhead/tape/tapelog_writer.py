@@ -7,7 +7,8 @@ is in a line is checked by playhead.tape.tapelog_check, which knows nothing of t
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from playhead import jsontext
@@ -15,7 +16,7 @@ from playhead.canonical import ArrayHash, canonical_bytes, checked_bytes
 from playhead.jsontext import Value
 from playhead.tape.logged import PLAYHEAD, PLAYHEAD_VERSION, TAPE_VERSION, LoggedCall, Lossy
 from playhead.tape.markers import place
-from playhead.tape.model import Outcome, Raised, RaisedText, Returned, TapeCall
+from playhead.tape.model import Outcome, PlainRun, Raised, RaisedText, Returned, TapeCall
 from playhead.tape.plain_texts import PlainTexts
 from playhead.tape.tapelog_events import ask_event, error_text, name_text, said_events, text_of, wholes_member
 from playhead.tape.times import SECONDS, THOUSANDTHS, parse_rfc3339
@@ -97,11 +98,7 @@ class TapeLogWriter:
         cannot carry and ValueError for a call that is none (no outcome, no asks, an ask that no context gives, a `ts`
         that is no time); then no line was made and no `seq` is used up.
         """
-        # Nearly every line of a busy minute begins its time alike, and goes on in one of some thousand ways.
-        if ts[:17] != self._minute or ts[17:19] not in SECONDS or ts[19:] not in THOUSANDTHS:
-            if _TIME.fullmatch(ts) is None:
-                raise ValueError("not an RFC 3339 time")
-            self._minute = ts[:17]
+        self._check_time(ts)
         if self._plain is not None and not lossy and trace is None:
             line = self._plain.line(call, self._count + 1, number, ts, ms)
             if line is not None:
@@ -152,6 +149,27 @@ class TapeLogWriter:
         self._hash.add_bytes(entry_bytes(self._count, call.outcome))
         self._count += 1
         return b'{"ev":"call","seq":%d,' % self._count + line
+
+    def run(self, run: PlainRun, *, times: Sequence[str], ms: float) -> bytes:
+        """The lines of calls that have ended, as `call` makes them: a `ts` for each of them, and one `ms` for all."""
+        for ts in set(times):
+            self._check_time(ts)
+        lines = None if self._plain is None else self._plain.lines(run, self._count + 1, times, ms)
+        if lines is None:
+            return b"".join(
+                [self.call(run.call(place), number=run.seq + place, ts=ts, ms=ms) for place, ts in enumerate(times)]
+            )
+        entries = map(b'{"output":%b,"seq":%d}'.__mod__, zip(run.outputs, count(self._count)))
+        self._hash.add_bytes(canonical_bytes(jsontext.loads_proved(b",".join(entries)))[1:-1])
+        self._count += len(run.outputs)
+        return lines
+
+    def _check_time(self, ts: str) -> None:
+        # Nearly every line of a busy minute begins its time alike, and goes on in one of some thousand ways.
+        if ts[:17] != self._minute or ts[17:19] not in SECONDS or ts[19:] not in THOUSANDTHS:
+            if _TIME.fullmatch(ts) is None:
+                raise ValueError("not an RFC 3339 time")
+            self._minute = ts[:17]
 
     def _events(self, call: TapeCall, lossy: Collection[Lossy], extra: list[bytes]) -> list[bytes]:
         asks = call.asks or ()
