@@ -36,9 +36,6 @@ from playhead.tape.model import Outcome
 from playhead.tape.opening import Tape, is_tape_log
 from playhead.tape.recording_reader import RecordingReader
 
-# Fewer calls are over before another core would have been worth waking.
-MANY_CALLS = 300
-
 
 def no_progress(_: int) -> None:
     """For those who do not watch."""
@@ -110,7 +107,7 @@ class Daemon:
                 function = function_of(handler, info)
                 if windows and first is None and info.has("window"):
                     finish = partial(self.finish, caller)
-                    with unhurried(), _spread(caller, tape.call_count):
+                    with unhurried(), apart(caller.pid, tape.call_count):
                         ahead = verify_ahead(tape, caller, function, options, report, finish, self.pace)
                     if isinstance(ahead, Disagreement):
                         first = ahead
@@ -173,11 +170,6 @@ class Daemon:
                 yield handler, info
         finally:
             handler.close()
-
-
-def _spread(caller: Handler, calls: int) -> contextlib.AbstractContextManager[None]:
-    """While so many calls are sent ahead, daemon and handler are not kept on one core."""
-    return apart(caller.pid) if calls >= MANY_CALLS else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

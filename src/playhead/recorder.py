@@ -28,7 +28,7 @@ from playhead.runtime.growing_tape import Durability, GrowingTape
 from playhead.runtime.launcher import HandlerOptions
 from playhead.runtime.live import wall_clock_ms
 from playhead.runtime.loop import Faulted
-from playhead.runtime.pinning import unhurried
+from playhead.runtime.pinning import apart, unhurried
 from playhead.runtime.policies import policy_with
 from playhead.runtime.recording_run import event_texts, record_ahead, record_run, recording_head, scenario_calls
 from playhead.runtime.runs import Progress
@@ -179,7 +179,7 @@ def record(
                     calls = scenario_calls(scenario)
                     done = record_run(calls, caller, function, head, writer, progress, policy)
                 else:
-                    with unhurried(), collected_rarely():
+                    with unhurried(), apart(caller.pid, scenario.report.records), collected_rarely():
                         events, fn = event_texts(scenario), function(None)
                         done = record_ahead(events, caller, fn, head, supplies, writer, progress, daemon.pace, policy)
             except Faulted as fault:

@@ -569,3 +569,22 @@ def test_there_is_a_bound_to_what_is_given() -> None:
     supplies.withdraw("random", True)
     assert len(supplies.window(63, most=3)["random"]) == 3
     assert supplies.window(63, most=0) == {"produce": True}
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 6), st.lists(st.sampled_from([("now", ""), ("random", ""), ("respond", "k")]), max_size=5))
+def test_a_run_takes_what_its_calls_take(calls: int, questions: list[tuple[str, str]]) -> None:
+    shape = tuple(questions)
+    one, many = (Supplies(sources(clock=stepping_clock(START), random=seeded_random(7))) for _ in range(2))
+    for supplies in (one, many):
+        supplies.window(30)
+    assert many.calls(shape) >= calls
+    taken = [iter(column) for column in many.take_run(shape, calls)]
+    for _ in range(calls):
+        assert one.holds(shape)
+        now, random = map(iter, one.take(shape))
+        columns = iter(taken)
+        for kind, _ in shape:
+            if kind != "respond":
+                assert next(next(columns)) == next(now if kind == "now" else random)
+    assert (one.window(3), one.holds(shape)) == (many.window(3), many.holds(shape))

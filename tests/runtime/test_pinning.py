@@ -10,7 +10,7 @@ import pytest
 
 from playhead.runtime.guard import Guard
 from playhead.runtime.launcher import HandlerOptions
-from playhead.runtime.pinning import apart, on_core, one_core, unhurried
+from playhead.runtime.pinning import MANY_CALLS, apart, on_core, one_core, unhurried
 from playhead.runtime.process import Process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are kept on a core on Linux alone")
@@ -91,10 +91,12 @@ def test_two_that_both_have_work_use_all_cores_for_as_long(monkeypatch):
             pass
         with on_core(one_core()):
             core = os.sched_getaffinity(0)
-            with apart(process.pid):
+            with apart(process.pid, MANY_CALLS):
                 assert cores() == [allowed] * 4
             assert cores() == [core] * 4
-        with apart(os.getpid()):
+            with apart(process.pid, MANY_CALLS - 1):
+                assert cores() == [core] * 4
+        with apart(os.getpid(), MANY_CALLS):
             assert os.sched_getaffinity(0) == allowed
     finally:
         process.kill()

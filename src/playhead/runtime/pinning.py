@@ -63,17 +63,19 @@ def on_core(core: int | None) -> Iterator[None]:
             os.sched_setaffinity(0, allowed)
 
 
+# Fewer calls are over before another core would have been worth waking.
+MANY_CALLS = 300
 # The cores that this process might use before it was kept on one; None: it was not.
 _kept_from: set[int] | None = None
 
 
 @contextlib.contextmanager
-def apart(pid: int) -> Iterator[None]:
+def apart(pid: int, calls: int) -> Iterator[None]:
     """This process, kept on a core, and that one, which was born there, use all cores for the length of the block.
 
-    For two that both have work all the time. Nothing where this process is not kept on a core.
+    For two that both have work all the time, with so many calls. Nothing where this process is not kept on a core.
     """
-    if _kept_from is None or sys.platform != "linux":
+    if _kept_from is None or calls < MANY_CALLS or sys.platform != "linux":
         yield
         return
     core = os.sched_getaffinity(0)
