@@ -25,11 +25,32 @@ export function handleIn(text) {
   }
 }
 
+/** A call from its frame to its answer: what is known of it, before and while it runs. */
+export const newCall = (id, number, seq, fn, event, window) => ({
+  id,
+  number,
+  seq,
+  fn,
+  event,
+  window, // until it begins
+  asked: 0,
+  spans: 0,
+  open: [], // questions not handed over yet
+  over: false,
+  cancelled: false,
+  failure: null, // the daemon refused a settlement
+  door: null,
+  items: '', // asks that have not been said
+  produces: false, // answers come from here, and nobody waits for them
+  // What it says may go out with what the next call says, unless it is the only evidence of what was done.
+  mayWait: false,
+});
+
 export class Handles {
   #waiting = new Queue(); // handles, and texts of those that have not been read
   #read;
 
-  /** `read(text)` gives the handle in a frame that was kept, or null where there is none, and all has been said. */
+  /** `read(text)` gives the call in a frame that was kept, or null where there is none, and all has been said. */
   constructor(read) {
     this.#read = read;
   }
@@ -38,7 +59,7 @@ export class Handles {
     return this.#waiting.empty;
   }
 
-  /** A handle, {number, window, cancelled, ...}, or the text of a frame. */
+  /** A call, as newCall() gives it, or the text of a frame. */
   put(handle) {
     this.#waiting.put(handle);
   }

@@ -12,7 +12,7 @@ import { createContext } from './context.mjs';
 import { CallEnded, Cancelled, LimitExceeded, ProtocolError, fromWire, revive, toE } from './errors.mjs';
 import { Feed } from './feed.mjs';
 import { MAX_FRAME_BYTES } from './framing.mjs';
-import { Handles, handleIn, isHandle } from './handles.mjs';
+import { Handles, handleIn, isHandle, newCall } from './handles.mjs';
 import { HostedDoor } from './hosted.mjs';
 import { CODE, PROTOCOL, ask, askedOf, failure, notification, parse, result } from './message.mjs';
 import { Outgoing } from './outgoing.mjs';
@@ -718,26 +718,6 @@ export class Peer {
     this.#out.say(failure(message.id, code, text, data));
   }
 }
-
-const newCall = (id, number, seq, fn, event, window) => ({
-  id,
-  number,
-  seq,
-  fn,
-  event,
-  window, // until it begins
-  asked: 0,
-  spans: 0,
-  open: [], // questions not handed over yet
-  over: false,
-  cancelled: false,
-  failure: null, // the daemon refused a settlement
-  door: null,
-  items: '', // asks that have not been said
-  produces: false, // answers come from here, and nobody waits for them
-  // What it says may go out with what the next call says, unless it is the only evidence of what was done.
-  mayWait: false,
-});
 
 const PRODUCE = { produce: true };
 

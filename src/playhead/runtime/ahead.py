@@ -103,6 +103,11 @@ class Line(Generic[_T]):
         return call
 
 
+def are_short(texts: Iterable[bytes]) -> bool:
+    """Whether no frame with one of these has to be looked at by itself before it is sent."""
+    return max(map(len, texts)) <= MOST_BYTES
+
+
 def can_be_ahead(tape: Tape, options: VerifyOptions) -> bool:
     """Whether a tape has what windows are made of: its calls, in its own spelling, all of them."""
     if options.allow_unconsumed:

@@ -13,7 +13,7 @@ from playhead.engine.outcomes import taped_outcome
 from playhead.engine.policy_calls import ShapedPlayHead, Shaper, kept_call
 from playhead.engine.windows import Supplies
 from playhead.errors import DeterminismError
-from playhead.runtime.ahead import Line, Pace
+from playhead.runtime.ahead import Line, Pace, are_short
 from playhead.runtime.growing_tape import GrowingTape, JournallingHead
 from playhead.runtime.loop import Handler
 from playhead.runtime.runs import Caller, Progress
@@ -166,11 +166,15 @@ def _parts(blocks: Iterable[list[bytes]], pace: Pace) -> Iterator[_Part]:
         start = 0
         while start < len(events):
             part = events[start : start + max(1, pace.calls // _PARTS)]
-            while len(part) > 1 and sum(map(len, part)) + _AROUND * len(part) > pace.bytes // _PARTS:
+            while len(part) > 1 and not (are_short(part) and _size(part) <= pace.bytes // _PARTS):
                 part = part[: len(part) // 2]
             yield _Part(seq, part)
             start += len(part)
             seq += len(part)
+
+
+def _size(events: list[bytes]) -> int:
+    return sum(map(len, events)) + _AROUND * len(events)
 
 
 def _taken(line: Line[_Part], count: int) -> list[bytes]:
